@@ -1,0 +1,1 @@
+"""Deep Gaussian processes through random feature expansions."""

@@ -1,0 +1,1 @@
+"""Tables in memory, batches of their rows, and scaling."""

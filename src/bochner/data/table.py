@@ -1,0 +1,78 @@
+"""A table in memory, and the rows of each training step."""
+
+from collections.abc import Iterator
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Shaped
+
+
+class Table(eqx.Module):
+    """Inputs, targets and row weights on the device.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.table import Table
+        >>> Table.of(np.zeros((5, 2)), np.zeros((5, 1))).n_rows
+        5
+    """
+
+    X: Float[Array, "n d_in"]
+    Y: Shaped[Array, "n targets"]
+    weights: Float[Array, " n"]
+
+    @classmethod
+    def of(cls, X, Y, weights=None, dtype=jnp.float32) -> "Table":
+        """Move arrays to the device; weights are ones by default."""
+        Y = jnp.asarray(Y, jnp.int32 if np.issubdtype(np.asarray(Y).dtype, np.integer) else dtype)
+        weights = np.ones(len(X)) if weights is None else weights
+        return cls(jnp.asarray(X, dtype), Y, jnp.asarray(weights, dtype))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.X.shape[0]
+
+    def rows(self, index: Int[Array, " batch"]) -> "Table":
+        """Gather some rows."""
+        return Table(self.X[index], self.Y[index], self.weights[index])
+
+
+class RowOrder:
+    """Which rows each training step uses: random epochs, as a function of the seed and the step alone.
+
+    Each epoch is a new permutation cut into whole batches; what is left over waits for another permutation. Nothing
+    needs to be stored to go on from a given step.
+
+    Example:
+        >>> from bochner.data.table import RowOrder
+        >>> order = RowOrder(n_rows=10, batch_size=5, seed=(0,))
+        >>> sorted(order.steps(0, 2).ravel().tolist())
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    def __init__(self, n_rows: int, batch_size: int, seed: tuple[int, ...]):
+        self.n_rows, self.batch_size, self.seed = n_rows, batch_size, seed
+        self._epoch, self._batches = -1, np.empty((0, batch_size), np.int32)
+
+    def steps(self, start: int, n_steps: int) -> np.ndarray:
+        """The rows of `n_steps` steps from `start` on, one line a step."""
+        return np.concatenate(list(self._pieces(start, n_steps)))
+
+    def _pieces(self, start: int, n_steps: int) -> Iterator[np.ndarray]:
+        per_epoch = self.n_rows // self.batch_size
+        step, end = start, start + n_steps
+        while step < end:
+            epoch, first = divmod(step, per_epoch)
+            piece = self._shuffled(epoch, per_epoch)[first : first + end - step]
+            step += len(piece)
+            yield piece
+
+    def _shuffled(self, epoch: int, per_epoch: int) -> np.ndarray:
+        if epoch != self._epoch:
+            generator = np.random.default_rng((*self.seed, epoch))
+            order = generator.permutation(self.n_rows)[: per_epoch * self.batch_size]
+            self._epoch = epoch
+            self._batches = order.reshape(per_epoch, self.batch_size).astype(np.int32)
+        return self._batches

@@ -1,0 +1,221 @@
+"""One layer of Gaussian processes in its weight-space view, and a stack of equal layers."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from bochner.frequencies import AbstractFrequencies, Independent
+from bochner.gaussians import FactorizedGaussian
+from bochner.kernels import RBF, AbstractKernel
+from bochner.reparameterization import AbstractReparameterization
+from bochner.spectra import AbstractSpectrum, PriorFixed, VarFixed, VarResampled
+
+
+class LayerNoise(NamedTuple):
+    """The standard normal noise of one layer and one Monte Carlo sample."""
+
+    W: Float[Array, "..."]
+    Omega: Float[Array, "..."] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerSettings:
+    """How to start a layer: its size, its kernel and initial values, and the treatment of Omega.
+
+    Attributes:
+        width: number of Gaussian processes, that is outputs.
+        n_rf: number of random features (frequencies).
+        kernel: constructor taking `log_variance` and `log_lengthscale`.
+        omega: the treatment of Omega.
+        frequencies: how epsilon is drawn.
+        ard: one lengthscale an input, or one for all.
+        variance: initial marginal variance.
+        lengthscale: initial lengthscale; None means the square root of the number of inputs.
+        log_var: initial log variance of q(W); zero starts q(W) at the prior.
+    """
+
+    width: int
+    n_rf: int = 100
+    kernel: Callable[..., AbstractKernel] = RBF
+    omega: type[PriorFixed] | type[VarFixed] | type[VarResampled] = VarFixed
+    frequencies: AbstractFrequencies = dataclasses.field(default_factory=Independent)
+    ard: bool = True
+    variance: float = 1.0
+    lengthscale: float | None = None
+    log_var: float = 0.0
+
+
+class Layer(eqx.Module):
+    """A layer `F -> Phi(F) @ W` of independent Gaussian processes that share a kernel (section 3).
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from bochner.layers import Layer, LayerSettings
+        >>> layer = Layer.start(LayerSettings(width=2, n_rf=10), d_in=3, key=jax.random.key(0))
+        >>> layer.Phi(jnp.zeros((5, 3))).shape
+        (5, 20)
+    """
+
+    kernel: AbstractKernel
+    spectrum: AbstractSpectrum
+    q_W: FactorizedGaussian
+
+    @classmethod
+    def start(cls, settings: LayerSettings, *, d_in: int, key: PRNGKeyArray) -> "Layer":
+        """Draw the base frequencies and set initial values."""
+        if settings.omega is VarResampled and not isinstance(settings.frequencies, Independent):
+            raise ValueError(
+                "`VarResampled` draws Omega from its factorized posterior, whose entries are independent: "
+                "use it with independent frequencies, or hold orthogonal ones with `VarFixed`."
+            )
+        key_epsilon, key_scale = jax.random.split(key)
+        lengthscale = math.sqrt(d_in) if settings.lengthscale is None else settings.lengthscale
+        kernel = settings.kernel(
+            log_variance=jnp.asarray(math.log(settings.variance)),
+            log_lengthscale=jnp.full((d_in,) if settings.ard else (), math.log(lengthscale)),
+        )
+        epsilon = settings.frequencies.draw(d_in, settings.n_rf, key=key_epsilon)
+        scale = kernel.draw_scales(settings.n_rf, key=key_scale)
+        shape = (kernel.n_parts * settings.n_rf, settings.width)
+        return cls(
+            kernel=kernel,
+            spectrum=settings.omega.start(kernel, epsilon, scale),
+            q_W=FactorizedGaussian(jnp.zeros(shape), jnp.full(shape, settings.log_var)),
+        )
+
+    @property
+    def width(self) -> int:
+        """The number of outputs."""
+        return self.q_W.mean.shape[-1]
+
+    @property
+    def n_rf(self) -> int:
+        """The number of random features."""
+        return self.spectrum.scale.shape[-1]
+
+    def __call__(
+        self,
+        inputs: tuple[Float[Array, "batch _"], ...],
+        noise: LayerNoise,
+        reparameterization: AbstractReparameterization,
+    ) -> Float[Array, "batch d_out"]:
+        """Compute one draw of the outputs; the columns of the inputs count as one matrix, side by side."""
+        Omega = self.spectrum.Omega(self.kernel, noise.Omega)
+        parts = self.kernel.activate(_project(inputs, Omega))
+        return reparameterization(
+            parts, self.kernel.feature_variance(self.n_rf), self.q_W, noise.W
+        )
+
+    def Phi(
+        self, F: Float[Array, "batch d_in"], noise: Float[Array, "d_in rf"] | None = None
+    ) -> Float[Array, "batch feat"]:
+        """Compute the feature matrix of the paper, scaled, whose inner products approximate the kernel."""
+        parts = self.kernel.activate(F @ self.spectrum.Omega(self.kernel, noise))
+        scale = jnp.sqrt(self.kernel.feature_variance(self.n_rf))
+        return scale * jnp.concatenate(parts, axis=1)
+
+    def kl(self) -> Float[Array, ""]:
+        """Compute the divergence of q(W) and q(Omega) from their priors."""
+        return self.q_W.kl(jnp.zeros((), self.q_W.mean.dtype)) + self.spectrum.kl(self.kernel)
+
+    def noise_shapes(
+        self, reparameterization: AbstractReparameterization, batch: int
+    ) -> LayerNoise:
+        """The shapes of the noise that one Monte Carlo sample needs."""
+        feat, d_out = self.q_W.mean.shape[-2:]
+        W = jax.ShapeDtypeStruct(
+            reparameterization.noise_shape(feat, d_out, batch), self.q_W.mean.dtype
+        )
+        shape = self.spectrum.noise_shape
+        Omega = None if shape is None else jax.ShapeDtypeStruct(shape[-2:], self.q_W.mean.dtype)
+        return LayerNoise(W=W, Omega=Omega)  # pyright: ignore[reportArgumentType]
+
+
+class Stack(eqx.Module):
+    """Layers of equal shape with a leading axis, run by a scan, so that depth does not cost compile time.
+
+    Example:
+        >>> import jax
+        >>> from bochner.layers import Layer, LayerSettings, Stack
+        >>> keys = jax.random.split(jax.random.key(0), 4)
+        >>> Stack.of([Layer.start(LayerSettings(2), d_in=2, key=key) for key in keys]).n_layers
+        4
+    """
+
+    layers: Layer
+    n_layers: int = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, layers: list[Layer]) -> "Stack":
+        """Stack layers whose arrays have equal shapes."""
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *layers)
+        return cls(layers=stacked, n_layers=len(layers))
+
+    def unstacked(self) -> list[Layer]:
+        """Give the layers back one by one."""
+        return [jax.tree.map(lambda leaf: leaf[i], self.layers) for i in range(self.n_layers)]  # noqa: B023
+
+    def __call__(
+        self,
+        inputs: tuple[Float[Array, "batch _"], ...],
+        noise: LayerNoise,
+        reparameterization: AbstractReparameterization,
+    ) -> Float[Array, "batch d_out"]:
+        """Run the layers one after another; inputs after the first are fed to each of them."""
+        fed = inputs[1:]
+
+        def step(F, layer_and_noise):
+            layer, layer_noise = layer_and_noise
+            return layer((F, *fed), layer_noise, reparameterization), None
+
+        F, _ = jax.lax.scan(step, inputs[0], (self.layers, noise))
+        return F
+
+    def kl(self) -> Float[Array, ""]:
+        """Compute the divergence summed over the layers."""
+        return jnp.sum(jax.vmap(lambda layer: layer.kl())(self.layers))
+
+    def noise_shapes(
+        self, reparameterization: AbstractReparameterization, batch: int
+    ) -> LayerNoise:
+        """The shapes of the noise that one Monte Carlo sample needs, with the leading axis of layers."""
+        return jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct((self.n_layers, *leaf.shape), leaf.dtype),
+            self.layers.noise_shapes(reparameterization, batch),
+        )
+
+
+def group_equal(layers: list[Layer]) -> tuple[Layer | Stack, ...]:
+    """Stack each run of two or more neighboring layers that have the same structure and shapes."""
+    runs: list[list[Layer]] = []
+    for layer in layers:
+        if runs and _signature(runs[-1][0]) == _signature(layer):
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    return tuple(run[0] if len(run) == 1 else Stack.of(run) for run in runs)
+
+
+def _signature(layer: Layer):
+    leaves, structure = jax.tree.flatten(layer)
+    return structure, [(leaf.shape, leaf.dtype) for leaf in leaves], layer.width
+
+
+def _project(inputs: tuple[Array, ...], Omega: Array) -> Array:
+    """Multiply inputs side by side with Omega.
+
+    A product each lets fed inputs, which all Monte Carlo samples share, be multiplied once.
+    """
+    start, Z = 0, None
+    for matrix in inputs:
+        end = start + matrix.shape[-1]
+        product = matrix @ Omega[start:end]
+        Z = product if Z is None else Z + product
+        start = end
+    return Z

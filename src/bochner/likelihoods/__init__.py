@@ -1,0 +1,41 @@
+"""Likelihoods, one file each, and their names in configurations."""
+
+from bochner.likelihoods.base import (
+    AbstractClassificationLikelihood,
+    AbstractLikelihood,
+    AbstractRegressionLikelihood,
+)
+from bochner.likelihoods.bernoulli import Bernoulli
+from bochner.likelihoods.gaussian import Gaussian
+from bochner.likelihoods.heteroscedastic import HeteroscedasticGaussian
+from bochner.likelihoods.poisson import Poisson
+from bochner.likelihoods.softmax import Softmax
+from bochner.likelihoods.student_t import StudentT
+
+REGRESSION_LIKELIHOODS: dict[str, type[AbstractRegressionLikelihood]] = {
+    "gaussian": Gaussian,
+    "heteroscedastic": HeteroscedasticGaussian,
+    "student-t": StudentT,
+    "poisson": Poisson,
+}
+"""Likelihoods of numbers by the name used in configurations."""
+
+CLASSIFICATION_LIKELIHOODS: dict[str, type[AbstractClassificationLikelihood]] = {
+    "softmax": Softmax,
+    "bernoulli": Bernoulli,
+}
+"""Likelihoods of classes by the name used in configurations."""
+
+__all__ = [
+    "CLASSIFICATION_LIKELIHOODS",
+    "REGRESSION_LIKELIHOODS",
+    "AbstractClassificationLikelihood",
+    "AbstractLikelihood",
+    "AbstractRegressionLikelihood",
+    "Bernoulli",
+    "Gaussian",
+    "HeteroscedasticGaussian",
+    "Poisson",
+    "Softmax",
+    "StudentT",
+]

@@ -1,0 +1,184 @@
+"""The deep Gaussian process: layers in sequence, inputs fed forward, and draws of whole functions."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from bochner.layers import Layer, LayerNoise, LayerSettings, Stack, group_equal
+from bochner.likelihoods import AbstractLikelihood
+from bochner.reparameterization import AbstractReparameterization, DrawWeights
+from bochner.spectra import PriorFixed
+
+Noise = tuple[LayerNoise, ...]
+"""Standard normal noise, one entry a block of layers."""
+
+
+class DeepGP(eqx.Module):
+    """A composition of Gaussian process layers with a likelihood (sections 2 and 3).
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.model import DeepGP
+        >>> model = DeepGP.start(
+        ...     [LayerSettings(width=3), LayerSettings(width=1)],
+        ...     Gaussian.start(1), d_in=2, feed_inputs=True, key=jax.random.key(0),
+        ... )
+        >>> f = model.draw_function(key=jax.random.key(1))
+        >>> f(jnp.zeros((4, 2))).shape
+        (4, 1)
+    """
+
+    blocks: tuple[Layer | Stack, ...]
+    likelihood: AbstractLikelihood
+    feed_inputs: bool = eqx.field(static=True)
+
+    @classmethod
+    def start(
+        cls,
+        settings: Sequence[LayerSettings],
+        likelihood: AbstractLikelihood,
+        *,
+        d_in: int,
+        feed_inputs: bool,
+        key: PRNGKeyArray,
+    ) -> "DeepGP":
+        """Build a model, one entry of `settings` a layer; the last gives the likelihood's inputs."""
+        layers, width = [], d_in
+        for number, (setting, layer_key) in enumerate(
+            zip(settings, jax.random.split(key, len(settings)), strict=True)
+        ):
+            fed = d_in if feed_inputs and number > 0 else 0
+            layer = Layer.start(setting, d_in=width + fed, key=layer_key)
+            _check_learnable(layer, number)
+            layers.append(layer)
+            width = setting.width
+        return cls(blocks=group_equal(layers), likelihood=likelihood, feed_inputs=feed_inputs)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers one by one, stacks taken apart."""
+        single: list[Layer] = []
+        for block in self.blocks:
+            single.extend(block.unstacked() if isinstance(block, Stack) else [block])
+        return single
+
+    def __call__(
+        self,
+        X: Float[Array, "batch d_in"],
+        noise: Noise,
+        reparameterization: AbstractReparameterization,
+    ) -> Float[Array, "batch d_out"]:
+        """Compute one draw of the last layer's outputs; all randomness is in `noise`."""
+        F, fed = X, ()
+        for block, block_noise in zip(self.blocks, noise, strict=True):
+            F = block((F, *fed), block_noise, reparameterization)
+            fed = (X,) if self.feed_inputs else ()
+        return F
+
+    def kl(self) -> Float[Array, ""]:
+        """Compute the divergence of q(W) and q(Omega) from their priors, over all layers."""
+        return sum((block.kl() for block in self.blocks), start=jnp.zeros(()))
+
+    def noise_shapes(self, reparameterization: AbstractReparameterization, batch: int) -> PyTree:
+        """The shapes of the noise of one Monte Carlo sample."""
+        return tuple(block.noise_shapes(reparameterization, batch) for block in self.blocks)
+
+    def draw_noise(
+        self,
+        leading: tuple[int, ...] = (),
+        *,
+        reparameterization: AbstractReparameterization | None = None,
+        batch: int = 0,
+        key: PRNGKeyArray,
+    ) -> Noise:
+        """Draw noise with leading axes for samples or steps; by default such that a draw is a function."""
+        shapes = self.noise_shapes(reparameterization or DrawWeights(), batch)
+        leaves, structure = jax.tree.flatten(shapes)
+        keys = jax.random.split(key, len(leaves))
+        drawn = [
+            jax.random.normal(leaf_key, (*leading, *leaf.shape), leaf.dtype)
+            for leaf_key, leaf in zip(keys, leaves, strict=True)
+        ]
+        return jax.tree.unflatten(structure, drawn)
+
+    def draw_function(self, *, key: PRNGKeyArray) -> "FunctionDraw":
+        """Draw one function from the posterior: the same wherever it is evaluated."""
+        return FunctionDraw(self, self.draw_noise(key=key))
+
+
+class FunctionDraw(eqx.Module):
+    """One function drawn from the posterior: a callable that can be reused, compiled and differentiated.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.model import DeepGP
+        >>> model = DeepGP.start(
+        ...     [LayerSettings(1)], Gaussian.start(1), d_in=1, feed_inputs=False, key=jax.random.key(0)
+        ... )
+        >>> f = model.draw_function(key=jax.random.key(1))
+        >>> x = jnp.zeros((1, 1))
+        >>> bool(f(x) == f(x))
+        True
+    """
+
+    model: DeepGP
+    noise: Noise
+
+    def __call__(self, X: Float[Array, "batch d_in"]) -> Float[Array, "batch d_out"]:
+        """Evaluate the function at the rows of X."""
+        return self.model(X, self.noise, DrawWeights())
+
+
+def collapsed_weights(
+    model: DeepGP, index: int, noise: Float[Array, "d_in rf"] | None = None
+) -> Float[Array, "feat rf"]:
+    """Compute `Xi = W^(l) Omega^(l+1)` of neighboring layers: the low-rank weights of section 3.1.
+
+    W is the mean of q(W). With fed inputs only the rows of Omega that meet the hidden layer enter.
+
+    Example:
+        >>> import jax
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.model import DeepGP, collapsed_weights
+        >>> model = DeepGP.start(
+        ...     [LayerSettings(3, n_rf=10), LayerSettings(1, n_rf=20)],
+        ...     Gaussian.start(1), d_in=2, feed_inputs=True, key=jax.random.key(0),
+        ... )
+        >>> collapsed_weights(model, 0).shape
+        (20, 20)
+    """
+    layers = model.layers
+    if not 0 <= index < len(layers) - 1:
+        raise ValueError(
+            f"`index` must name a layer with a next one, 0 to {len(layers) - 2}; got {index}."
+        )
+    layer, following = layers[index], layers[index + 1]
+    Omega = following.spectrum.Omega(following.kernel, noise)
+    return layer.q_W.mean @ Omega[: layer.width]
+
+
+def _check_learnable(layer: Layer, number: int) -> None:
+    """Refuse a kernel without gradients wherever something behind it would have to be learned."""
+    if not layer.kernel.gradients_vanish():
+        return
+    remedy = "use degree 1 or 2, or a single layer with `PriorFixed` and a shared lengthscale"
+    if number > 0:
+        blocked = "the layers before it"
+    elif not isinstance(layer.spectrum, PriorFixed):
+        blocked = "q(Omega)"
+    elif layer.kernel.log_lengthscale.ndim > 0:
+        blocked = "its ARD lengthscales"
+    else:
+        return
+    raise ValueError(
+        "the arc-cosine kernel of degree 0 has zero gradients almost everywhere, so in layer "
+        f"{number} {blocked} cannot be learned: {remedy}."
+    )

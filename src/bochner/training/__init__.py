@@ -1,0 +1,22 @@
+"""Training: stages, budgets, the compiled chunk of steps, and the loop over chunks."""
+
+from bochner.training.budget import SCHEDULES, AbstractSchedule, Budget, Constant, Cosine
+from bochner.training.loop import Trained, TrainingDiverged, train
+from bochner.training.progress import AbstractCallback, ProgressBar
+from bochner.training.stages import Plan, Stage, trainable
+
+__all__ = [
+    "SCHEDULES",
+    "AbstractCallback",
+    "AbstractSchedule",
+    "Budget",
+    "Constant",
+    "Cosine",
+    "Plan",
+    "ProgressBar",
+    "Stage",
+    "Trained",
+    "TrainingDiverged",
+    "train",
+    "trainable",
+]

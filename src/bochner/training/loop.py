@@ -1,0 +1,288 @@
+"""The loop over chunks: stages, budget, records, recovery from divergence, early stopping."""
+
+import dataclasses
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import PRNGKeyArray
+
+from bochner.bound import Bound
+from bochner.data.table import RowOrder, Table
+from bochner.model import DeepGP
+from bochner.reparameterization import AbstractReparameterization, DrawWeights
+from bochner.training.budget import AbstractSchedule, Budget, Constant
+from bochner.training.chunk import ChunkInputs, State, chunk_capacity, run_chunk
+from bochner.training.progress import AbstractCallback, Record
+from bochner.training.stages import Plan, Stage, trainable
+
+# One flat update of all parameters: a pass over one vector instead of several small ones a leaf. The
+# learning rate is a factor on its updates, so that one compiled program serves all rates.
+ADAM = optax.flatten(optax.adam(1.0))
+
+_N_RECORDS = 100
+_MAX_HALVINGS = 3
+
+
+class TrainingDiverged(RuntimeError):
+    """The bound became non-finite again and again, whatever the step size."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HeldOut:
+    """Early stopping: how held-out rows are judged, how often, and how patiently.
+
+    Attributes:
+        mnll: computes the mean negative log-likelihood of the held-out rows.
+        n_times: evaluations over the whole budget.
+        patience: stop after this many evaluations in a row without improvement; None never stops early.
+    """
+
+    mnll: Callable[[DeepGP], float]
+    n_times: int = 25
+    patience: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """The result of a training: the model (the best one, with held-out rows), and how it went."""
+
+    model: DeepGP
+    history: list[Record]
+    n_steps: int
+
+
+def train(
+    model: DeepGP,
+    table: Table,
+    *,
+    plan: Plan,
+    budget: Budget,
+    batch_size: int,
+    learning_rate: float = 0.01,
+    schedule: AbstractSchedule = Constant(),  # noqa: B008
+    optimizer: optax.GradientTransformation = ADAM,
+    reparameterization: AbstractReparameterization = DrawWeights(),  # noqa: B008
+    held_out: HeldOut | None = None,
+    callbacks: Sequence[AbstractCallback] = (),
+    key: PRNGKeyArray,
+) -> Trained:
+    """Maximize the bound by stochastic gradients.
+
+    `learning_rate` times `schedule` multiplies the updates of `optimizer`, any Optax optimizer; give it a rate of one
+    (the default is such an Adam), or a schedule of its own and `learning_rate=1`.
+
+    Example:
+        >>> import jax, numpy as np, optax
+        >>> from bochner.data.table import Table
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.model import DeepGP
+        >>> from bochner.training import Budget, Plan, train
+        >>> x = np.linspace(-1, 1, 50)[:, None]
+        >>> model = DeepGP.start(
+        ...     [LayerSettings(1)], Gaussian.start(1), d_in=1, feed_inputs=False, key=jax.random.key(0)
+        ... )
+        >>> trained = train(
+        ...     model, Table.of(x, np.sin(3 * x)), plan=Plan(), budget=Budget(max_steps=200),
+        ...     batch_size=50, optimizer=optax.adam(0.01), learning_rate=1.0, key=jax.random.key(1),
+        ... )
+        >>> trained.history[-1].elbo > trained.history[0].elbo
+        True
+    """
+    run = _Run(
+        model, table, plan, budget, min(batch_size, table.n_rows), learning_rate, schedule,
+        optimizer, reparameterization, held_out, callbacks, key,
+    )  # fmt: skip
+    try:
+        return run.to_the_end()
+    finally:
+        for callback in callbacks:
+            callback.on_end()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Snapshot:
+    step: int
+    stage: Stage
+    state: State
+    held: DeepGP
+
+
+class _Run:
+    """One training under way; the attributes are what changes between chunks."""
+
+    def __init__(
+        self, model, table, plan, budget, batch_size, learning_rate, schedule, optimizer,
+        reparameterization, held_out, callbacks, key,
+    ):  # fmt: skip
+        self.table, self.plan, self.budget = table, plan, budget
+        self.batch_size, self.learning_rate, self.schedule = batch_size, learning_rate, schedule
+        self.optimizer, self.reparameterization = optimizer, reparameterization
+        self.held_out, self.callbacks, self.key = held_out, callbacks, key
+
+        self.started = time.monotonic()
+        self.step, self.halvings = 0, 0
+        self.stage = plan.stage(0, 0.0)
+        self.state, self.held = self._begin_stage(model, self.stage)
+        self.snapshot = self._take_snapshot()
+        self.order = self._row_order()
+        self.history: list[Record] = []
+        self.pending: list[tuple[int, Bound]] = []
+        self.best, self.best_mnll, self.without_improvement = None, math.inf, 0
+
+    def to_the_end(self) -> Trained:
+        while (fraction := self._fraction()) < 1.0:
+            self._enter(self.plan.stage(self.step, fraction))
+            n_steps, bound = self._run_one_chunk(fraction)
+            if not all(math.isfinite(value) for value in bound):
+                self._recover()
+                continue
+            self.step += n_steps
+            self.pending.append((n_steps, bound))
+            if self._record_is_due():
+                self.snapshot = self._take_snapshot()
+                self._record()
+            if self._is_hopeless():
+                break
+        model = self._model() if self.best is None else self.best
+        return Trained(model=model, history=self.history, n_steps=self.step)
+
+    def _model(self) -> DeepGP:
+        return eqx.combine(self.state.learned, self.held)
+
+    def _fraction(self) -> float:
+        return self.budget.fraction(self.step, time.monotonic() - self.started)
+
+    def _row_order(self) -> RowOrder | None:
+        if self.batch_size == self.table.n_rows:
+            return None
+        seed = tuple(np.asarray(jax.random.key_data(self.key)).tolist())
+        return RowOrder(self.table.n_rows, self.batch_size, seed)
+
+    def _begin_stage(self, model: DeepGP, stage: Stage) -> tuple[State, DeepGP]:
+        # Copies, since the chunk overwrites its buffers and the caller's model must stay whole.
+        learned, held = eqx.partition(_copied(model), trainable(model, stage))
+        return State(learned, self.optimizer.init(learned)), held
+
+    def _enter(self, stage: Stage) -> None:
+        if stage == self.stage:
+            return
+        if (stage.theta, stage.omega) != (self.stage.theta, self.stage.omega):
+            # The optimizer starts anew: its averages for leaves that were held are not those of a run-in one.
+            self.state, self.held = self._begin_stage(self._model(), stage)
+        self.stage = stage
+        self.snapshot = self._take_snapshot()
+
+    def _run_one_chunk(self, fraction: float) -> tuple[int, Bound]:
+        capacity = chunk_capacity(
+            self._model(), self.stage, self.reparameterization, self.batch_size
+        )
+        n_steps = min([capacity, *self._steps_to_events(fraction)])
+        rows = None
+        if self.order is not None:
+            rows = np.zeros((capacity, self.batch_size), np.int32)
+            rows[:n_steps] = self.order.steps(self.step, n_steps)
+        per_step = 0.0 if self.budget.max_steps is None else 1.0 / self.budget.max_steps
+        inputs = ChunkInputs(
+            held=self.held,
+            table=self.table,
+            index=None if rows is None else jnp.asarray(rows),
+            fractions=jnp.asarray([fraction, per_step], jnp.float32),
+            step_size=jnp.asarray(self._step_size(), jnp.float32),
+            n_steps=jnp.asarray(n_steps, jnp.int32),
+            key=jax.random.fold_in(jax.random.fold_in(self.key, self.step), self.halvings),
+            capacity=capacity,
+            stage=self.stage,
+            schedule=self.schedule,
+            reparameterization=self.reparameterization,
+            optimizer=self.optimizer,
+        )
+        self.state, bound = run_chunk(inputs, self.state)
+        return n_steps, Bound(*(float(value) for value in bound))  # pyright: ignore[reportArgumentType]
+
+    def _steps_to_events(self, fraction: float) -> list[int]:
+        """Steps to what must fall on the end of a chunk: stage changes, records, the end of the budget."""
+        events = self.plan.steps_to_next(self.step, self.budget)
+        next_record = (math.floor(fraction * _N_RECORDS + 1e-9) + 1) / _N_RECORDS
+        to_record = self.budget.steps_to(min(next_record, 1.0), self.step)
+        return events if to_record is None else [*events, max(to_record, 1)]
+
+    def _step_size(self) -> float:
+        return self.learning_rate * 0.5**self.halvings
+
+    def _record_is_due(self) -> bool:
+        last = self.history[-1].fraction if self.history else 0.0
+        fraction = self._fraction()
+        return math.floor(fraction * _N_RECORDS + 1e-9) > math.floor(last * _N_RECORDS + 1e-9)
+
+    def _record(self) -> None:
+        steps = np.array([n for n, _ in self.pending], float)
+        elbo, ell, kl = steps @ np.array([bound for _, bound in self.pending]) / steps.sum()
+        self.pending = []
+        fraction = self._fraction()
+        rate = self._step_size() * float(self.schedule(jnp.asarray(fraction)))
+        record = Record(
+            step=self.step, seconds=time.monotonic() - self.started, fraction=fraction,
+            stage=str(self.stage), learning_rate=rate, elbo=float(elbo), ell=float(ell), kl=float(kl),
+            held_out_mnll=self._evaluate(fraction),
+        )  # fmt: skip
+        self.history.append(record)
+        for callback in self.callbacks:
+            callback.on_record(record)
+
+    def _evaluate(self, fraction: float) -> float | None:
+        if self.held_out is None:
+            return None
+        times = self.held_out.n_times
+        last = self.history[-1].fraction if self.history else 0.0
+        if math.floor(fraction * times + 1e-9) <= math.floor(last * times + 1e-9):
+            return None
+        mnll = self.held_out.mnll(self._model())
+        if mnll < self.best_mnll:
+            self.best, self.best_mnll, self.without_improvement = _copied(self._model()), mnll, 0
+        else:
+            self.without_improvement += 1
+        return mnll
+
+    def _is_hopeless(self) -> bool:
+        patience = None if self.held_out is None else self.held_out.patience
+        return patience is not None and self.without_improvement >= patience
+
+    def _take_snapshot(self) -> _Snapshot:
+        return _Snapshot(self.step, self.stage, _copied(self.state), self.held)
+
+    def _recover(self) -> None:
+        where = f"step {self.step:,} ({self.stage})"
+        if self.halvings == _MAX_HALVINGS:
+            raise TrainingDiverged(
+                f"the bound became non-finite near {where}, and again with the step size halved "
+                f"{_MAX_HALVINGS} times. Try a smaller `learning_rate` than {self.learning_rate:g}, and "
+                "look for extreme values in the data."
+            )
+        self.halvings += 1
+        self.step, self.stage = self.snapshot.step, self.snapshot.stage
+        self.state, self.held = _copied(self.snapshot.state), self.snapshot.held
+        self.pending = []
+        warnings.warn(
+            f"the bound became non-finite near {where}: back to step {self.step:,}, with the "
+            f"learning rate halved to {self._step_size():g}.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+@jax.jit
+def _copy_arrays(arrays):
+    return jax.tree.map(jnp.copy, arrays)
+
+
+def _copied(tree):
+    arrays, rest = eqx.partition(tree, eqx.is_array)
+    return eqx.combine(_copy_arrays(arrays), rest)
