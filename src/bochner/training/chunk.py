@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from bochner.bound import Bound, estimate_bound
+from jax.flatten_util import ravel_pytree
+from bochner.bound import Bound, expected_log_likelihood
 from bochner.data.table import Table
 from bochner.model import DeepGP
 from bochner.reparameterization import AbstractReparameterization
@@ -78,30 +79,43 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         key=inputs.key,
     )
 
-    def loss(learned, batch: Table, step_noise):
-        bound = estimate_bound(
-            eqx.combine(learned, inputs.held),
-            batch.X,
-            batch.Y,
-            batch.weights,
-            step_noise,
-            inputs.reparameterization,
-            scale=scale,
-        )
-        return -bound.elbo / total_weight, bound
+    import os
+    k=int(os.environ.get('GROUP','0')) or stage.n_mc
+    k=min(k,stage.n_mc)
+    G=stage.n_mc//k
+    def ell_loss(learned, batch, noise):
+        model=eqx.combine(learned, inputs.held)
+        return scale/total_weight*expected_log_likelihood(model,batch.X,batch.Y,batch.weights,noise,inputs.reparameterization)
+    def kl_loss(learned):
+        return eqx.combine(learned, inputs.held).kl()/total_weight
 
+    flat0, unravel = ravel_pytree(state.learned)
     def step(i, carry):
-        state, totals = carry
+        flat, optimizer_state, totals = carry
+        learned=unravel(flat)
         batch = table if inputs.index is None else table.rows(inputs.index[i])
         step_noise = jax.tree.map(lambda leaf: leaf[i], noise)
-        gradient, bound = jax.grad(loss, has_aux=True)(state.learned, batch, step_noise)
+        if G==1:
+            def loss(l):
+                e=ell_loss(l,batch,step_noise); kk=kl_loss(l); return kk-e,(e,kk)
+            gradient,(ell,kl) = jax.grad(loss,has_aux=True)(learned)
+        else:
+            kl,gkl=jax.value_and_grad(kl_loss)(learned)
+            gn=jax.tree.map(lambda a:a.reshape(G,k,*a.shape[1:]),step_noise)
+            def body(acc,nz):
+                e,g=jax.value_and_grad(ell_loss)(learned,batch,nz)
+                return (acc[0]+e,acc[1]+ravel_pytree(g)[0]),None
+            (ell,gell),_=jax.lax.scan(body,(jnp.zeros(()),jnp.zeros_like(flat)),gn)
+            ell=ell/G
+            gradient=jax.tree.map(lambda a,b:b-a/G,unravel(gell),gkl)
+        bound=Bound(ell-kl,ell,kl)
         updates, optimizer_state = inputs.optimizer.update(
-            gradient, state.optimizer_state, state.learned
+            gradient, optimizer_state, learned
         )
         factor = inputs.step_size * inputs.schedule(inputs.fractions[0] + i * inputs.fractions[1])
-        learned = jax.tree.map(lambda p, u: p + factor * u, state.learned, updates)
-        return State(learned, optimizer_state), jax.tree.map(jnp.add, totals, bound)
+        flat = flat+ factor*ravel_pytree(updates)[0]
+        return flat, optimizer_state, jax.tree.map(jnp.add, totals, bound)
 
     totals = Bound(*(jnp.zeros(()) for _ in Bound._fields))
-    state, totals = jax.lax.fori_loop(0, inputs.n_steps, step, (state, totals))
-    return state, jax.tree.map(lambda total: total / inputs.n_steps, totals)
+    flat,opt_state, totals = jax.lax.fori_loop(0, inputs.n_steps, step, (flat0,state.optimizer_state, totals))
+    return State(unravel(flat),opt_state), jax.tree.map(lambda total: total*total_weight / inputs.n_steps, totals)

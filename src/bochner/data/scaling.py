@@ -1,0 +1,181 @@
+"""Scaling of inputs and targets: learned in float64, applied before the cast to float32."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+_MAD_TO_DEVIATION = 1.4826
+_KNEE = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class InputScaling:
+    """A map of each column: center, scale, compress, clip.
+
+    With `z = (x - center) / scale`, values beyond the knee become `knee + log(1 + |z| - knee)` with the sign of z, so that
+    heavy tails keep their order and wild values come near; values beyond the limit then are clipped to it.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import InputScaling
+        >>> one = np.ones(1)
+        >>> scaling = InputScaling(center=one, scale=2 * one, knee=5 * one, limit=10 * one)
+        >>> scaling(np.array([[3.0], [1e6]])).tolist()
+        [[1.0], [10.0]]
+    """
+
+    center: Float[np.ndarray, " d_in"]
+    scale: Float[np.ndarray, " d_in"]
+    knee: Float[np.ndarray, " d_in"]
+    limit: Float[np.ndarray, " d_in"]
+
+    def __call__(self, X: Any) -> Any:
+        """Scale the rows of X; JAX arrays stay JAX arrays, so that the map can be differentiated."""
+        module = jnp if isinstance(X, jax.Array) else np
+        return module.clip(self._compressed(X, module), -self.limit[None, :], self.limit[None, :])
+
+    def n_clipped(self, X: Float[np.ndarray, "n d_in"]) -> int:
+        """Count the rows of which some value is clipped."""
+        beyond = np.abs(self._compressed(X, np)) > self.limit[None, :]
+        return int(np.sum(np.any(beyond, axis=1)))
+
+    def _compressed(self, X: Any, module: Any) -> Any:
+        scaled = (X - self.center[None, :]) / self.scale[None, :]
+        size = module.abs(scaled)
+        beyond = module.maximum(size - self.knee[None, :], 0.0)
+        return module.sign(scaled) * (module.minimum(size, self.knee[None, :]) + module.log1p(beyond))
+
+
+def robust(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
+    """Center by the median, scale by the median absolute deviation, compress beyond five deviations.
+
+    Columns whose median deviation is zero (mostly one value) are scaled by the standard deviation, of the central
+    98 % of values where that is not zero. A few wild values move nothing. Later values are clipped where they lie
+    outside both five deviations and all the values seen here.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import robust
+        >>> x = np.append(np.linspace(-1, 1, 999), 1e5)[:, None]
+        >>> bool(abs(robust(x).center[0]) < 0.01), bool(robust(x).scale[0] < 1)
+        (True, True)
+    """
+    center = np.median(X, axis=0)
+    scale = _MAD_TO_DEVIATION * np.median(np.abs(X - center), axis=0)
+    for deviation in (_central_deviation(X), np.std(X, axis=0)):
+        scale = np.where(scale > _negligible(center), scale, deviation)
+    knee = np.full(X.shape[1], _KNEE)
+    open_ended = InputScaling(center, _nonzero(scale, center), knee, np.full(X.shape[1], np.inf))
+    limit = np.maximum(_KNEE, np.max(np.abs(open_ended(X)), axis=0))
+    return dataclasses.replace(open_ended, limit=limit)
+
+
+def standard(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
+    """Center by the mean, scale by the sample standard deviation; a constant column is only centered.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import standard
+        >>> standard(np.array([[1.0], [3.0]])).center.tolist()
+        [2.0]
+    """
+    center = np.mean(X, axis=0)
+    scale = np.std(X, axis=0, ddof=min(1, len(X) - 1))
+    return _affine(center, _nonzero(scale, center))
+
+
+def unit(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
+    """Divide everything by the largest absolute value, as one does with the pixels of an image.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import unit
+        >>> unit(np.array([[0.0, 255.0]])).scale.tolist()
+        [255.0, 255.0]
+    """
+    largest = np.max(np.abs(X), initial=0.0) or 1.0
+    return _affine(np.zeros(X.shape[1]), np.full(X.shape[1], largest))
+
+
+def none(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
+    """Leave the inputs as they are.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import none
+        >>> none(np.ones((2, 1)))(np.ones((2, 1))).tolist()
+        [[1.0], [1.0]]
+    """
+    return _affine(np.zeros(X.shape[1]), np.ones(X.shape[1]))
+
+
+PREPROCESSINGS: dict[str, Callable[[np.ndarray], InputScaling]] = {
+    "robust": robust,
+    "standard": standard,
+    "unit": unit,
+    "none": none,
+}
+"""Ways to learn an `InputScaling`, by the name used in configurations."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TargetScaling:
+    """An affine map of each target, and its inverse.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import TargetScaling
+        >>> scaling = TargetScaling.standard(np.array([[1.0], [3.0]]))
+        >>> float(scaling.log_jacobian) == float(np.log(scaling.scale[0]))
+        True
+    """
+
+    center: Float[np.ndarray, " targets"]
+    scale: Float[np.ndarray, " targets"]
+
+    @classmethod
+    def standard(cls, Y: Float[np.ndarray, "n targets"]) -> "TargetScaling":
+        """Learn mean and sample standard deviation; a constant target is only centered."""
+        scaling = standard(Y)
+        return cls(scaling.center, scaling.scale)
+
+    @classmethod
+    def none(cls, n_targets: int) -> "TargetScaling":
+        """Leave the targets as they are."""
+        return cls(np.zeros(n_targets), np.ones(n_targets))
+
+    @property
+    def log_jacobian(self) -> float:
+        """What a row's log density loses when it is stated in the targets' own units."""
+        return float(np.sum(np.log(self.scale)))
+
+    def __call__(self, Y: Any) -> Any:
+        """Scale targets."""
+        return (Y - self.center[None, :]) / self.scale[None, :]
+
+    def inverse(self, Y: Any) -> Any:
+        """Give targets in their own units."""
+        return Y * self.scale[None, :] + self.center[None, :]
+
+
+def _affine(center: np.ndarray, scale: np.ndarray) -> InputScaling:
+    endless = np.full(len(center), np.inf)
+    return InputScaling(center, scale, knee=endless, limit=endless)
+
+
+def _negligible(center: np.ndarray) -> np.ndarray:
+    return 1e-12 * (1.0 + np.abs(center))
+
+
+def _nonzero(scale: np.ndarray, center: np.ndarray) -> np.ndarray:
+    return np.where(scale > _negligible(center), scale, 1.0)
+
+
+def _central_deviation(X: np.ndarray) -> np.ndarray:
+    low, high = np.quantile(X, [0.01, 0.99], axis=0)
+    return np.std(np.clip(X, low, high), axis=0)

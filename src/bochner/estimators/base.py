@@ -1,0 +1,404 @@
+"""What both estimators share: parameters, training, prediction, saving."""
+
+import contextlib
+import dataclasses
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from bochner.data.scaling import PREPROCESSINGS, InputScaling, TargetScaling
+from bochner.data.table import Table
+from bochner.estimators.config import Config, check_choice, check_whole_number
+from bochner.estimators.inputs import check_X
+from bochner.estimators.plots import PlotsMixin
+from bochner.estimators.recipes import PRESETS, Situation, fill
+from bochner.likelihoods import AbstractLikelihood
+from bochner.model import DeepGP, FunctionDraw
+from bochner.prediction import (
+    AbstractStatistic,
+    ExpectedLogLikelihood,
+    LogDensity,
+    Posterior,
+    Samples,
+)
+from bochner.training import SCHEDULES, ProgressBar, train
+from bochner.training.loop import HeldOut
+
+_MIN_ROWS_TO_VALIDATE = 200
+_N_DRAWS_TO_VALIDATE = 30
+_MAX_ROWS_FOR_BOUND = 10_000
+_MODEL_FIELDS = (
+    "n_layers", "width", "n_random_features", "kernel", "ard", "omega", "feed_inputs", "likelihood",
+)  # fmt: skip
+
+
+class BaseDeepGP(PlotsMixin, BaseEstimator):
+    """Parameters and machinery of `DeepGPRegressor` and `DeepGPClassifier`."""
+
+    def __init__(
+        self,
+        *,
+        preset="auto",
+        n_layers=None,
+        width=None,
+        n_random_features=None,
+        kernel=None,
+        ard=None,
+        frequencies=None,
+        omega=None,
+        feed_inputs=None,
+        likelihood=None,
+        local_reparameterization=None,
+        batch_size=None,
+        learning_rate=None,
+        schedule=None,
+        max_steps=None,
+        max_seconds=None,
+        n_mc_train=None,
+        n_mc_predict=None,
+        preprocessing=None,
+        validation_fraction=None,
+        theta_from=None,
+        omega_from=None,
+        lengthscale_factor=None,
+        initial_log_var=None,
+        noise_variance=None,
+        warm_start=False,
+        device=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.preset = preset
+        self.n_layers = n_layers
+        self.width = width
+        self.n_random_features = n_random_features
+        self.kernel = kernel
+        self.ard = ard
+        self.frequencies = frequencies
+        self.omega = omega
+        self.feed_inputs = feed_inputs
+        self.likelihood = likelihood
+        self.local_reparameterization = local_reparameterization
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.max_steps = max_steps
+        self.max_seconds = max_seconds
+        self.n_mc_train = n_mc_train
+        self.n_mc_predict = n_mc_predict
+        self.preprocessing = preprocessing
+        self.validation_fraction = validation_fraction
+        self.theta_from = theta_from
+        self.omega_from = omega_from
+        self.lengthscale_factor = lengthscale_factor
+        self.initial_log_var = initial_log_var
+        self.noise_variance = noise_variance
+        self.warm_start = warm_start
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # What the task decides.
+
+    _likelihoods: dict[str, type]
+
+    def _learn_targets(self, Y: np.ndarray, config: Config) -> TargetScaling:
+        """Learn how targets are scaled, after checking their range."""
+        raise NotImplementedError
+
+    def _start_likelihood(self, config: Config, Y: np.ndarray) -> AbstractLikelihood:
+        """Build the likelihood with its initial values."""
+        raise NotImplementedError
+
+    def _n_functions(self, config: Config, Y: np.ndarray) -> int:
+        """How many functions the last layer has."""
+        raise NotImplementedError
+
+    # Fitting.
+
+    def _resolve(self, n_rows: int, d_in: int, n_classes: int) -> Config:
+        """Fill open parameters from the preset, and check them all."""
+        check_choice("preset", self.preset, PRESETS)
+        names = {field.name for field in dataclasses.fields(Config)}
+        given = {name: value for name, value in self.get_params().items() if name in names}
+        situation = Situation(n_rows, d_in, classification=n_classes > 0, n_classes=n_classes)
+        values = fill(given, self.preset, situation)
+        values["seed"] = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return Config.checked(values, self._likelihoods)
+
+    def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, n_classes: int = 0) -> None:
+        """Learn scaling and model from checked arrays."""
+        config = self._resolve(len(X), X.shape[1], n_classes)
+        self.total_weight_ = float(weights.sum())
+        if self.warm_start and hasattr(self, "model_"):
+            config = self._check_same_model(config)
+            self.config_ = dataclasses.asdict(config)
+        else:
+            self.config_ = dataclasses.asdict(config)
+            self._input_scaling = PREPROCESSINGS[config.preprocessing](X)
+            self._target_scaling = self._learn_targets(Y, config)
+            self.model_ = self._start_model(config, X.shape[1], Y)
+            self.history_ = []
+        self._train(config, X, Y, weights)
+
+    def _check_same_model(self, config: Config) -> Config:
+        """Refuse to go on with another kind of model; the seed stays the first one."""
+        for name in _MODEL_FIELDS:
+            fitted, asked = self.config_[name], getattr(config, name)
+            if fitted != asked:
+                raise ValueError(
+                    f"`warm_start` goes on from the fitted model, which has {name}={fitted!r}; got {asked!r}. Use the "
+                    "fitted value, or `warm_start=False`."
+                )
+        return dataclasses.replace(config, seed=self.config_["seed"])
+
+    def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP:
+        with self._on_device():
+            return DeepGP.start(
+                config.layer_settings(d_in, self._n_functions(config, Y)),
+                self._start_likelihood(config, self._target_scaling(Y)),
+                d_in=d_in,
+                feed_inputs=config.feed_inputs,
+                key=self._key("start"),
+            )
+
+    def _train(self, config: Config, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> None:
+        X, Y = self._input_scaling(X), self._scaled_targets(Y)
+        n_past = self.history_[-1]["step"] if self.history_ else 0
+        kept, held_out = self._split(config, Y, weights)
+        # The bound counts all weight seen, of which the kept rows stand for a part.
+        scale = self.total_weight_ / weights[kept].sum()
+        bar = ProgressBar(type(self).__name__, n_rows=self.total_weight_) if self.verbose else None
+        with self._on_device():
+            trained = train(
+                self.model_,
+                Table.of(X[kept], Y[kept], scale * weights[kept]),
+                plan=config.plan,
+                budget=config.budget,
+                batch_size=config.batch_size,
+                learning_rate=config.learning_rate,
+                schedule=SCHEDULES[config.schedule],
+                reparameterization=config.reparameterization,
+                held_out=self._judge(X[held_out], Y[held_out], weights[held_out]),
+                callbacks=[bar] if bar else [],
+                key=jax.random.fold_in(self._key("train"), n_past),
+            )
+            self.model_ = trained.model
+            self.n_steps_ = n_past + trained.n_steps
+            self.history_ = self.history_ + [self._in_own_units(r, n_past) for r in trained.history]
+            self.elbo_ = self._bound(X, Y, weights)
+
+    def _split(self, config: Config, Y: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
+        """Choose the rows to train on and those held out; none are below 200 rows."""
+        n_held_out = round(config.validation_fraction * len(Y))
+        if len(Y) < _MIN_ROWS_TO_VALIDATE or n_held_out == 0:
+            return slice(None), slice(0)
+        order = np.random.default_rng(config.seed).permutation(len(Y))
+        kept, held_out = order[n_held_out:], order[:n_held_out]
+        if weights[kept].sum() == 0 or weights[held_out].sum() == 0:
+            return slice(None), slice(0)
+        return np.sort(kept), np.sort(held_out)
+
+    def _judge(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> HeldOut | None:
+        if len(X) == 0:
+            return None
+
+        def mnll(model: DeepGP) -> float:
+            key = self._key("validate")
+            posterior = Posterior.draw(model, n_draws=_N_DRAWS_TO_VALIDATE, key=key)
+            return float(-np.average(posterior.map_rows(LogDensity(), X, Y=Y), weights=weights))
+
+        return HeldOut(mnll)
+
+    def _in_own_units(self, record, n_past_steps: int) -> dict[str, Any]:
+        values = dataclasses.asdict(record)
+        shift = self._target_scaling.log_jacobian
+        values["step"] += n_past_steps
+        values["elbo"] -= self.total_weight_ * shift
+        values["ell"] -= self.total_weight_ * shift
+        if values["held_out_mnll"] is not None:
+            values["held_out_mnll"] += shift
+        return values
+
+    def _bound(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> float:
+        """Estimate the bound on the training data, in the targets' units."""
+        if len(X) > _MAX_ROWS_FOR_BOUND:
+            chosen = np.random.default_rng(0).choice(len(X), _MAX_ROWS_FOR_BOUND, replace=False)
+            X, Y, weights = X[chosen], Y[chosen], weights[chosen]
+        log_likelihood = self._posterior().map_rows(ExpectedLogLikelihood(), X, Y=Y)
+        per_row = np.average(log_likelihood, weights=weights) - self._target_scaling.log_jacobian
+        return float(self.total_weight_ * per_row - self.model_.kl())
+
+    def _fit_more(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, n_classes: int) -> None:
+        """Train on further rows; scaling and configuration stay those of the first call."""
+        if not hasattr(self, "model_"):
+            self._fit(X, Y, weights, n_classes)
+            return
+        self.total_weight_ += float(weights.sum())
+        config = Config(**self.config_)
+        self._train(config, X, Y, weights)
+
+    # Predicting.
+
+    def _key(self, purpose: str) -> jax.Array:
+        """A random key of the fitted seed for each purpose, so that no two share their numbers."""
+        purposes = ("start", "train", "validate", "predict", "sample")
+        return jax.random.fold_in(jax.random.key(self.config_["seed"]), purposes.index(purpose))
+
+    def _on_device(self) -> contextlib.AbstractContextManager:
+        if self.device is None:
+            return contextlib.nullcontext()
+        platform, _, number = str(self.device).partition(":")
+        try:
+            devices = jax.devices(platform)
+            return jax.default_device(devices[int(number or 0)])
+        except (RuntimeError, IndexError, ValueError) as error:
+            available = ", ".join(sorted({device.platform for device in jax.devices()}))
+            raise ValueError(
+                f"`device` must name a device such as 'cpu' or 'gpu:0'; got {self.device!r}. "
+                f"Available here: {available}."
+            ) from error
+
+    def _posterior(self, n_draws: int | None = None, key: jax.Array | None = None) -> Posterior:
+        n_draws = self.config_["n_mc_predict"] if n_draws is None else n_draws
+        return Posterior.draw(
+            self.model_, n_draws=n_draws, key=self._key("predict") if key is None else key
+        )
+
+    def _checked_inputs(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return check_X(self, X, reset=False)
+
+    def _scaled_inputs(self, X: Any) -> np.ndarray:
+        """Check and scale inputs for a prediction; tell how many rows were clipped."""
+        X = self._checked_inputs(X)
+        n_clipped = self._input_scaling.n_clipped(X)
+        if n_clipped:
+            warnings.warn(
+                f"{n_clipped} of {len(X)} rows hold values far outside those of the training data; they were clipped. "
+                "Do not rely on their predictions.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self._input_scaling(X)
+
+    def _predictive(self, statistic: AbstractStatistic, X: Any, **columns: np.ndarray) -> Any:
+        """Compute a statistic of the predictive mixture for each row of raw inputs."""
+        X = self._scaled_inputs(X)
+        with self._on_device():
+            return self._posterior().map_rows(statistic, X, **columns)
+
+    def _sampled(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
+        """Draw scaled targets: rows, then samples, then targets."""
+        check_whole_number("n_samples", n_samples)
+        X = self._scaled_inputs(X)
+        key_functions, key_noise = jax.random.split(self._sampling_key(random_state))
+        with self._on_device():
+            return self._posterior(n_samples, key_functions).map_rows(Samples(key_noise), X)
+
+    def _scaled_targets(self, Y: np.ndarray) -> np.ndarray:
+        return self._target_scaling(Y)
+
+    def sample_functions(self, n: int = 1, random_state: Any = None) -> "list[ScaledFunction]":
+        """Draw functions: callables on raw inputs, the same wherever evaluated, and differentiable.
+
+        They give the mean of y given the function, or the probability of each class.
+
+        Args:
+            n: how many.
+            random_state: seed; None takes the fitted one.
+        """
+        check_is_fitted(self)
+        check_whole_number("n", n)
+        keys = jax.random.split(self._sampling_key(random_state), n)
+        with self._on_device():
+            draws = [self.model_.draw_function(key=key) for key in keys]
+        return [ScaledFunction(draw, self._input_scaling, self._finish) for draw in draws]
+
+    def _finish(self, F: jax.Array) -> jax.Array:
+        """Give what the functions' values mean to a user."""
+        raise NotImplementedError
+
+    def _sampling_key(self, random_state: Any) -> jax.Array:
+        key = self._key("sample")
+        if random_state is None:
+            return key
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        return jax.random.fold_in(key, int(seed))
+
+    @property
+    def relevance_(self) -> np.ndarray:
+        """How much each input matters: inverse lengthscale where inputs enter, relative to the largest.
+
+        Where inputs are fed forward, each layer's own scales count, by root mean square. With q(Omega) learned, the
+        size of the learned frequencies takes the place of the inverse lengthscale.
+        """
+        check_is_fitted(self)
+        d_in, layers = self.n_features_in_, self.model_.layers
+        entering = layers if self.model_.feed_inputs else layers[:1]
+        squares = []
+        for layer in entering:
+            noise = None if layer.spectrum.noise_shape is None else jnp.zeros(layer.spectrum.noise_shape)
+            Omega = layer.spectrum.Omega(layer.kernel, noise)
+            squares.append(np.mean(np.asarray(Omega)[-d_in:] ** 2, axis=1))
+        sizes = np.sqrt(np.mean(squares, axis=0))
+        return sizes / max(float(sizes.max()), 1e-300)
+
+    # Saving.
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file: safetensors with a JSON header, no pickle.
+
+        Args:
+            path: where to write; an existing file is replaced at once, never left half written.
+        """
+        from bochner.estimators.files import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+
+Wrapped = Callable[[Any], Any]
+
+
+class ScaledFunction(eqx.Module):
+    """A function drawn from the posterior, on raw inputs and in the targets' units.
+
+    The same function wherever it is evaluated; NumPy arrays in give NumPy arrays out, and JAX arrays can be
+    traced, compiled and differentiated.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner import DeepGPRegressor
+        >>> x = np.linspace(0, 1, 50)[:, None]
+        >>> model = DeepGPRegressor(max_steps=10, random_state=0).fit(x, np.sin(6 * x[:, 0]))
+        >>> f = model.sample_functions(1)[0]
+        >>> bool(np.all(f(x) == f(x)))
+        True
+    """
+
+    draw: FunctionDraw
+    inputs: InputScaling = eqx.field(static=True)
+    finish: Wrapped = eqx.field(static=True)
+
+    def __call__(self, X: Any) -> Any:
+        """Evaluate at the rows of X."""
+        traced = isinstance(X, jax.Array)
+        if not traced:
+            X = np.asarray(X, np.float64)
+        if X.ndim != 2:
+            raise ValueError(f"a drawn function takes a matrix, one row a point; got shape {X.shape}.")
+        values = self.finish(self.draw(jnp.asarray(self.inputs(X), jnp.float32)))
+        return values if traced else np.asarray(values)

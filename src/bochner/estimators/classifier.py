@@ -1,0 +1,275 @@
+"""The scikit-learn classifier."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from bochner import metrics
+from bochner.data.scaling import TargetScaling
+from bochner.estimators.base import BaseDeepGP
+from bochner.estimators.config import Config
+from bochner.estimators.inputs import check_labels, check_weights, check_X
+from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, AbstractLikelihood
+from bochner.prediction import LogDensity, Probabilities
+
+
+class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
+    """Deep Gaussian process classification with calibrated probabilities, for raw tables.
+
+    Every parameter left at None is chosen by the preset from the size of the data; `config_` shows the choice. The
+    parameters are those of `DeepGPRegressor`, but for these:
+
+    Args:
+        likelihood: `"softmax"`, or `"bernoulli"` for two classes.
+        class_weight: `"balanced"`, or a dict of weights by class; multiplies `sample_weight`.
+        preset: as for `DeepGPRegressor`, like all that follow.
+        n_layers: layers of Gaussian processes, the output layer included.
+        width: Gaussian processes in each hidden layer.
+        n_random_features: frequencies of each layer.
+        kernel: covariance of each layer.
+        ard: a lengthscale for each input of a layer, or one for all.
+        frequencies: how base frequencies are drawn.
+        omega: treatment of the frequencies.
+        feed_inputs: feed the inputs to each layer after the first.
+        local_reparameterization: draw outputs instead of weights in training.
+        batch_size: rows a step.
+        learning_rate: of Adam.
+        schedule: of the learning rate.
+        max_steps: training steps.
+        max_seconds: training time.
+        n_mc_train: Monte Carlo samples a step.
+        n_mc_predict: functions drawn for predictions.
+        preprocessing: scaling of inputs.
+        validation_fraction: share of rows held out to keep the best parameters.
+        theta_from: when kernel parameters start to be learned.
+        omega_from: when q(Omega) starts to be learned.
+        lengthscale_factor: initial lengthscale.
+        initial_log_var: initial log variance of q(W).
+        noise_variance: without effect here.
+        warm_start: go on from the fitted model at the next call of `fit`.
+        device: where to compute.
+        random_state: seed of everything.
+        verbose: 1 shows progress.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from bochner import DeepGPClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = DeepGPClassifier(max_steps=500, random_state=0).fit(X, y)
+        >>> model.score(X, y) > 0.9
+        True
+    """
+
+    _likelihoods = CLASSIFICATION_LIKELIHOODS
+
+    def __init__(
+        self,
+        *,
+        preset="auto",
+        n_layers=None,
+        width=None,
+        n_random_features=None,
+        kernel=None,
+        ard=None,
+        frequencies=None,
+        omega=None,
+        feed_inputs=None,
+        likelihood=None,
+        local_reparameterization=None,
+        batch_size=None,
+        learning_rate=None,
+        schedule=None,
+        max_steps=None,
+        max_seconds=None,
+        n_mc_train=None,
+        n_mc_predict=None,
+        preprocessing=None,
+        validation_fraction=None,
+        theta_from=None,
+        omega_from=None,
+        lengthscale_factor=None,
+        initial_log_var=None,
+        noise_variance=None,
+        class_weight=None,
+        warm_start=False,
+        device=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            preset=preset,
+            n_layers=n_layers,
+            width=width,
+            n_random_features=n_random_features,
+            kernel=kernel,
+            ard=ard,
+            frequencies=frequencies,
+            omega=omega,
+            feed_inputs=feed_inputs,
+            likelihood=likelihood,
+            local_reparameterization=local_reparameterization,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            schedule=schedule,
+            max_steps=max_steps,
+            max_seconds=max_seconds,
+            n_mc_train=n_mc_train,
+            n_mc_predict=n_mc_predict,
+            preprocessing=preprocessing,
+            validation_fraction=validation_fraction,
+            theta_from=theta_from,
+            omega_from=omega_from,
+            lengthscale_factor=lengthscale_factor,
+            initial_log_var=initial_log_var,
+            noise_variance=noise_variance,
+            warm_start=warm_start,
+            device=device,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPClassifier":
+        """Learn from rows of X and their classes y.
+
+        Args:
+            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame.
+            y: classes, as numbers or text.
+            sample_weight: how often each row counts.
+        """
+        X = check_X(self, X, reset=True)
+        y = check_labels(y, X)
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y must hold at least two classes; got one class only, {classes[0]!r}. "
+                "Check that the right column is the target."
+            )
+        if not (self.warm_start and hasattr(self, "model_")):
+            self.classes_ = classes
+        weights = self._weights(y, sample_weight, X)
+        self._fit(X, self._encoded(y), weights, n_classes=len(self.classes_))
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> "DeepGPClassifier":
+        """Learn from further rows, with the scaling of the first call; each call trains for the whole budget.
+
+        Args:
+            X: further rows.
+            y: their classes.
+            classes: all classes that will ever come; needed at the first call where its y lacks some.
+            sample_weight: how often each row counts.
+        """
+        first = not hasattr(self, "model_")
+        X = check_X(self, X, reset=first)
+        y = check_labels(y, X)
+        if first:
+            self.classes_ = np.unique(y if classes is None else classes)
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"y must hold at least two classes; got one class only, {self.classes_[0]!r}. "
+                    "Name all classes in `classes`."
+                )
+        weights = self._weights(y, sample_weight, X)
+        self._fit_more(X, self._encoded(y), weights, n_classes=len(self.classes_))
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict the probability of each class, in the order of `classes_`.
+
+        Args:
+            X: rows to predict.
+        """
+        probabilities = self._predictive(Probabilities(), X).astype(np.float64)
+        return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class.
+
+        Args:
+            X: rows to predict.
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """Compute the log probability of each row's class.
+
+        Args:
+            X: rows.
+            y: their classes.
+        """
+        X = self._checked_inputs(X)
+        return self._predictive(LogDensity(), X, Y=self._encoded(check_labels(y, X)))
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw classes from the predictive distribution, samples along the last axis.
+
+        Args:
+            X: rows.
+            n_samples: draws for each row.
+            random_state: seed; None takes the fitted one.
+        """
+        drawn = self._sampled(X, n_samples, random_state)
+        return self.classes_[drawn[:, :, 0]]
+
+    def _finish(self, F: jax.Array) -> jax.Array:
+        return jnp.exp(self.model_.likelihood.log_probabilities(F))  # pyright: ignore[reportAttributeAccessIssue]
+
+    def evaluate(self, X: Any, y: Any) -> dict[str, float]:
+        """Measure predictions: `error_rate`, `mnll`, `brier` and `ece` (15 bins of the top probability).
+
+        Args:
+            X: rows.
+            y: their classes.
+        """
+        X = self._checked_inputs(X)
+        labels = self._encoded(check_labels(y, X))[:, 0]
+        probabilities = self.predict_proba(X)
+        own = probabilities[np.arange(len(labels)), labels]
+        return {
+            "error_rate": metrics.error_rate(labels, probabilities.argmax(axis=1)),
+            "mnll": metrics.mnll(np.log(np.maximum(own, np.finfo(np.float32).tiny))),
+            "brier": metrics.brier(labels, probabilities),
+            "ece": metrics.ece(labels, probabilities),
+        }
+
+    # What classification decides.
+
+    def _weights(self, y: np.ndarray, sample_weight: Any, X: np.ndarray) -> np.ndarray:
+        return check_weights(sample_weight, X) * compute_sample_weight(self.class_weight, y)
+
+    def _encoded(self, y: np.ndarray) -> np.ndarray:
+        index = np.searchsorted(self.classes_, y)
+        index = np.minimum(index, len(self.classes_) - 1)
+        unknown = self.classes_[index] != y
+        if np.any(unknown):
+            row = int(np.argmax(unknown))
+            raise ValueError(
+                f"y holds the class {y[row]!r} in row {row}, which was not there at the first fit; the classes are "
+                f"{list(self.classes_)}."
+            )
+        return index[:, None].astype(np.int32)
+
+    def _scaled_targets(self, Y: np.ndarray) -> np.ndarray:
+        return Y
+
+    def _learn_targets(self, Y: np.ndarray, config: Config) -> TargetScaling:
+        return TargetScaling.none(1)
+
+    def _start_likelihood(self, config: Config, Y: np.ndarray) -> AbstractLikelihood:
+        if config.likelihood == "bernoulli" and len(self.classes_) != 2:
+            raise ValueError(
+                f"likelihood='bernoulli' is for two classes; y has {len(self.classes_)}. Use likelihood='softmax'."
+            )
+        return self._likelihoods[config.likelihood]()
+
+    def _n_functions(self, config: Config, Y: np.ndarray) -> int:
+        return self._likelihoods[config.likelihood].n_functions(len(self.classes_))

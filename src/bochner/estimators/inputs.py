@@ -1,0 +1,114 @@
+"""Checks of what users hand in, before any work: each error names the place and the remedy."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+
+def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
+    """Give X as a finite float64 matrix, with feature names noted at fit and compared later."""
+    if not hasattr(X, "dtype") and not hasattr(X, "columns") and hasattr(X, "__len__"):
+        X = np.asarray(X) if len(X) else X
+    try:
+        matrix = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )  # fmt: skip
+    except ValueError as error:
+        place = _first_text(X) if "could not convert" in str(error) else None
+        if place is None:
+            raise
+        name, row, value = place
+        raise ValueError(
+            f"X must hold numbers, but {name} holds text ({value!r} in row {row}). Encode it first, for example "
+            "with scikit-learn's OneHotEncoder in a ColumnTransformer."
+        ) from error
+    _check_finite(matrix, _column_names(estimator, matrix.shape[1]))
+    return matrix
+
+
+def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
+    """Give regression targets as a finite float64 matrix, one column a target."""
+    if y is None:
+        raise ValueError("y is required to fit, but it is None: this estimator requires y to be passed.")
+    Y = check_array(
+        y, dtype=np.float64, ensure_2d=False, allow_nd=False, ensure_all_finite=False, input_name="y"
+    )
+    check_consistent_length(X, Y)
+    Y = Y.reshape(len(Y), -1)
+    names = ["y"] if Y.shape[1] == 1 else [f"target {i} of y" for i in range(Y.shape[1])]
+    _check_finite(Y, names, what="y")
+    return Y
+
+
+def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
+    """Give class labels as one column."""
+    if y is None:
+        raise ValueError("y is required to fit, but it is None: this estimator requires y to be passed.")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    if np.issubdtype(y.dtype, np.floating):
+        _check_finite(y[:, None].astype(np.float64), ["y"], what="y")
+    return y
+
+
+def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
+    """Give row weights as a float64 vector, ones by default; none negative, not all zero."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.any(weights < 0):
+        row = int(np.argmax(weights < 0))
+        raise ValueError(f"`sample_weight` must not be negative; got {weights[row]:g} in row {row}.")
+    if not np.any(weights > 0):
+        raise ValueError("`sample_weight` must not be zero for all rows.")
+    return weights
+
+
+def _column_names(estimator: Any, n_columns: int) -> list[str]:
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return [f"column {i}" for i in range(n_columns)]
+    return [f"column {name!r}" for name in names]
+
+
+def _check_finite(matrix: np.ndarray, names: list[str], what: str = "X") -> None:
+    if np.isfinite(matrix.sum()):  # one pass, no temporary array, in the usual case
+        return
+    wrong = ~np.isfinite(matrix)
+    if not wrong.any():
+        return
+    row, column = np.argwhere(wrong)[0]
+    value = matrix[row, column]
+    kind = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(
+        f"Input {what} contains {kind} (NaN and inf are not accepted): {names[column]} has "
+        f"{int(wrong[:, column].sum())} such values, the first in row {row}. Drop these rows, or impute them first, "
+        "for example with scikit-learn's SimpleImputer."
+    )
+
+
+def _first_text(X: Any) -> tuple[str, int, str] | None:
+    """Find the first value that is text and no number: its column, row, and itself."""
+    columns = getattr(X, "columns", None)
+    values = np.asarray(X, dtype=object)
+    if values.ndim != 2:
+        return None
+    for j in range(values.shape[1]):
+        for i, value in enumerate(values[:, j]):
+            if isinstance(value, str) and not _is_number(value):
+                return (f"column {j}" if columns is None else f"column {columns[j]!r}"), i, value
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

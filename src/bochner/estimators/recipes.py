@@ -1,0 +1,119 @@
+"""Presets: what fills the parameters that a user leaves open."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+
+
+@dataclasses.dataclass(frozen=True)
+class Situation:
+    """What a recipe may look at.
+
+    Attributes:
+        n_rows: rows of the training data.
+        d_in: inputs.
+        classification: whether the task is classification.
+        n_classes: number of classes, 0 for regression.
+    """
+
+    n_rows: int
+    d_in: int
+    classification: bool
+    n_classes: int = 0
+
+
+def paper(situation: Situation) -> dict[str, Any]:
+    """Section 4.1 of the paper and nothing added; where it is silent, the authors' code."""
+    return {
+        "n_layers": 2,
+        "width": 3,
+        "n_random_features": 100,
+        "kernel": "rbf",
+        "ard": True,
+        "frequencies": "independent",
+        "omega": "var-fixed",
+        "feed_inputs": False,
+        "likelihood": "softmax" if situation.classification else "gaussian",
+        "local_reparameterization": False,
+        "batch_size": 200,
+        "learning_rate": 0.01,
+        "schedule": "constant",
+        "max_steps": 30_000,
+        "n_mc_train": (1, 100),
+        "n_mc_predict": 100,
+        "preprocessing": "standard",
+        "validation_fraction": 0.0,
+        "theta_from": 12_000,
+        "omega_from": 0,
+        "lengthscale_factor": 1.0,
+        "initial_log_var": 0.0,
+        "noise_variance": math.exp(-2.0),
+    }
+
+
+def paper_mnist(situation: Situation) -> dict[str, Any]:
+    """The larger configuration of section 4.1 for images; pixels are divided by the largest value only."""
+    return {
+        **paper(situation),
+        "width": 50,
+        "n_random_features": 500,
+        "batch_size": 1000,
+        "learning_rate": 0.001,
+        "preprocessing": "unit",
+    }
+
+
+def auto(situation: Situation) -> dict[str, Any]:
+    """Settings that work on raw tables, by size; `docs/numerics.md` says why."""
+    small = situation.n_rows < 4_000
+    return {
+        **paper(situation),
+        "width": 10,
+        "n_random_features": 100 if small else 200,
+        "frequencies": "orthogonal",
+        "omega": "prior-fixed" if small else "var-fixed",
+        "feed_inputs": True,
+        "local_reparameterization": True,
+        "batch_size": 500,
+        "learning_rate": 0.01,
+        "schedule": "cosine",
+        "max_steps": 5_000 if small else 10_000,
+        "n_mc_train": 1,
+        "preprocessing": "robust",
+        "validation_fraction": 0.0,
+        "theta_from": 0.1,
+        "omega_from": 0.0,
+        "initial_log_var": -6.0,
+    }
+
+
+PRESETS: dict[str, Callable[[Situation], dict[str, Any]]] = {
+    "auto": auto,
+    "paper": paper,
+    "paper-mnist": paper_mnist,
+}
+"""Recipes by name."""
+
+
+def fill(parameters: dict[str, Any], preset: str, situation: Situation) -> dict[str, Any]:
+    """Replace each parameter that is None by the preset's value.
+
+    A limit on steps from the preset gives way where the user sets one in seconds.
+
+    Example:
+        >>> from bochner.estimators.recipes import Situation, fill
+        >>> situation = Situation(n_rows=500, d_in=3, classification=False)
+        >>> fill({"n_layers": None, "width": 7}, "paper", situation)["n_layers"]
+        2
+    """
+    recipe = PRESETS[preset](situation)
+    if parameters.get("max_seconds") is not None:
+        recipe["max_steps"] = None
+    if parameters.get("omega") == "var-resampled":
+        recipe["frequencies"] = "independent"
+    filled = {name: value for name, value in parameters.items() if value is not None}
+    return {"max_seconds": None, **recipe, **filled}
+
+

@@ -1,0 +1,255 @@
+"""The scikit-learn regressor."""
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from bochner import metrics
+from bochner.data.scaling import TargetScaling
+from bochner.estimators.base import BaseDeepGP
+from bochner.estimators.config import Config
+from bochner.estimators.inputs import check_targets, check_weights, check_X
+from bochner.likelihoods import REGRESSION_LIKELIHOODS, AbstractLikelihood, Poisson
+from bochner.prediction import LogDensity, Moments, Quantiles, Samples, Several
+
+
+class DeepGPRegressor(RegressorMixin, BaseDeepGP):
+    """Deep Gaussian process regression with honest uncertainty, for raw tables.
+
+    Every parameter left at None is chosen by the preset from the size of the data; `config_` shows the choice.
+
+    Args:
+        preset: `"auto"`, or `"paper"` and `"paper-mnist"` for exactly the settings of the paper.
+        n_layers: layers of Gaussian processes, the output layer included; 1 is a Gaussian process.
+        width: Gaussian processes in each hidden layer; one number, or one for each.
+        n_random_features: frequencies of each layer; one number, or one for each.
+        kernel: `"rbf"`, `"arccos0"`, `"arccos1"`, `"arccos2"`, `"matern12"`, `"matern32"` or `"matern52"`; one, or one
+            for each layer.
+        ard: a lengthscale for each input of a layer, or one for all.
+        frequencies: `"independent"` or `"orthogonal"` base frequencies.
+        omega: `"prior-fixed"`, `"var-fixed"` or `"var-resampled"` treatment of the frequencies.
+        feed_inputs: feed the inputs to each layer after the first.
+        likelihood: `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`.
+        local_reparameterization: draw outputs instead of weights in training.
+        batch_size: rows a step.
+        learning_rate: of Adam.
+        schedule: `"constant"` or `"cosine"` learning rate.
+        max_steps: training steps; the same seed then gives the same result, bit for bit.
+        max_seconds: training time, compilation included; instead of `max_steps`, or whichever ends first.
+        n_mc_train: Monte Carlo samples a step; two numbers mean before and after half of the training.
+        n_mc_predict: functions drawn for predictions.
+        preprocessing: `"robust"`, `"standard"`, `"unit"` or `"none"` scaling of inputs.
+        validation_fraction: share of rows held out to keep the best parameters; 0 holds out none, as do tables
+            below 200 rows.
+        theta_from: when kernel and noise parameters start to be learned: a number of steps, a fraction of the training,
+            or `"never"`.
+        omega_from: the same for q(Omega).
+        lengthscale_factor: initial lengthscale in units of the square root of the number of inputs.
+        initial_log_var: initial log variance of q(W); 0 is the prior.
+        noise_variance: initial noise variance of the scaled target.
+        warm_start: go on from the fitted model at the next call of `fit`.
+        device: `"cpu"`, `"gpu"`, `"gpu:1"`; None takes JAX's default.
+        random_state: seed of everything.
+        verbose: 1 shows progress.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner import DeepGPRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(-3, 3, size=(200, 1))
+        >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=200)
+        >>> model = DeepGPRegressor(max_steps=500, random_state=0).fit(X, y)
+        >>> mean, std = model.predict([[0.5]], return_std=True)
+        >>> bool(abs(mean[0] - np.sin(0.5)) < 0.2)
+        True
+    """
+
+    _likelihoods = REGRESSION_LIKELIHOODS
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
+        """Learn from rows of X and their targets y, one column or several.
+
+        Args:
+            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame.
+            y: targets, in their own units.
+            sample_weight: how often each row counts.
+        """
+        X, Y, weights = self._checked(X, y, sample_weight, reset=True)
+        self._fit(X, Y, weights)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
+        """Learn from further rows, with the scaling of the first call; each call trains for the whole budget.
+
+        Args:
+            X: further rows.
+            y: their targets.
+            sample_weight: how often each row counts.
+        """
+        X, Y, weights = self._checked(X, y, sample_weight, reset=not hasattr(self, "model_"))
+        self._fit_more(X, Y, weights, n_classes=0)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict the mean of y, and its standard deviation, noise included, if asked.
+
+        Args:
+            X: rows to predict.
+            return_std: give `(mean, std)`.
+        """
+        moments = self._predictive(Moments(), X)
+        mean = self._target_scaling.inverse(moments["mean"].astype(np.float64))
+        if not return_std:
+            return self._shaped(mean)
+        variance = moments["epistemic"] + moments["aleatoric"]
+        return self._shaped(mean), self._shaped(np.sqrt(variance) * self._target_scaling.scale)
+
+    def predict_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Predict the two parts of the variance of y: epistemic (of the function) and aleatoric (of the noise).
+
+        Args:
+            X: rows to predict.
+        """
+        moments = self._predictive(Moments(), X)
+        square = self._target_scaling.scale**2
+        return self._shaped(moments["epistemic"] * square), self._shaped(moments["aleatoric"] * square)
+
+    def predict_quantiles(self, X: Any, quantiles: Any) -> np.ndarray:
+        """Predict quantiles of y, along the last axis.
+
+        Args:
+            X: rows to predict.
+            quantiles: levels between 0 and 1.
+        """
+        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
+        if np.any((levels <= 0) | (levels >= 1)):
+            raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
+        found = self._predictive(Quantiles(jnp.asarray(levels, jnp.float32)), X)
+        scaling = self._target_scaling
+        found = found * scaling.scale[None, :, None] + scaling.center[None, :, None]
+        return found[:, 0] if self._one_target else found
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Predict central intervals of y: lower and upper end along the last axis.
+
+        Args:
+            X: rows to predict.
+            coverage: probability that y lies inside.
+        """
+        if not 0 < coverage < 1:
+            raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
+        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
+
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """Compute each row's log predictive density, in the units of y.
+
+        Args:
+            X: rows.
+            y: their targets.
+        """
+        X, Y = self._checked_rows(X, y)
+        density = self._predictive(LogDensity(), X, Y=self._scaled_targets(Y))
+        return density - self._target_scaling.log_jacobian
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw from the predictive distribution of y, samples along the last axis.
+
+        Args:
+            X: rows.
+            n_samples: draws for each row; each is one function's values plus noise.
+            random_state: seed; None takes the fitted one.
+        """
+        drawn = self._sampled(X, n_samples, random_state)
+        scaling = self._target_scaling
+        drawn = np.swapaxes(drawn * scaling.scale + scaling.center, 1, 2)
+        return drawn[:, 0] if self._one_target else drawn
+
+    def _finish(self, F: jax.Array) -> jax.Array:
+        mean, _ = self.model_.likelihood.moments(F)  # pyright: ignore[reportAttributeAccessIssue]
+        scaling = self._target_scaling
+        values = mean * jnp.asarray(scaling.scale, F.dtype) + jnp.asarray(scaling.center, F.dtype)
+        return values[:, 0] if self._one_target else values
+
+    def evaluate(self, X: Any, y: Any) -> dict[str, float]:
+        """Measure predictions: `rmse`, `mnll`, `crps` and `coverage_90`, in the units of y.
+
+        Args:
+            X: rows.
+            y: their targets.
+        """
+        X, Y = self._checked_rows(X, y)
+        parts = {
+            "moments": Moments(),
+            "log_density": LogDensity(),
+            "quantiles": Quantiles(jnp.array([0.05, 0.95])),
+            "samples": Samples(self._key("sample")),
+        }
+        found = self._predictive(Several(parts), X, Y=self._scaled_targets(Y))
+        scaling = self._target_scaling
+        low, high = (scaling.inverse(found["quantiles"][..., i]) for i in range(2))
+        samples = np.moveaxis(found["samples"] * scaling.scale + scaling.center, 1, 2)
+        return {
+            "rmse": metrics.rmse(Y, scaling.inverse(found["moments"]["mean"])),
+            "mnll": metrics.mnll(found["log_density"]) + scaling.log_jacobian,
+            "crps": metrics.crps(Y, samples),
+            "coverage_90": metrics.coverage(Y, low, high),
+        }
+
+    # What regression decides.
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool):
+        X = check_X(self, X, reset=reset)
+        Y = check_targets(y, X)
+        if reset:
+            self.n_targets_ = Y.shape[1]
+            self._one_target = np.ndim(y) == 1
+        self._check_n_targets(Y)
+        return X, Y, check_weights(sample_weight, X)
+
+    def _checked_rows(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        X = self._checked_inputs(X)
+        Y = check_targets(y, X)
+        self._check_n_targets(Y)
+        self._likelihoods[self.config_["likelihood"]].check_targets(Y)
+        return X, Y
+
+    def _check_n_targets(self, Y: np.ndarray) -> None:
+        if Y.shape[1] != self.n_targets_:
+            raise ValueError(
+                f"y must have {self.n_targets_} columns, as at the first fit; got {Y.shape[1]}."
+            )
+
+    def _learn_targets(self, Y: np.ndarray, config: Config) -> TargetScaling:
+        likelihood = self._likelihoods[config.likelihood]
+        likelihood.check_targets(Y)
+        if not likelihood.location_scale:
+            return TargetScaling.none(Y.shape[1])
+        if np.any(np.ptp(Y, axis=0) == 0):
+            warnings.warn(
+                "y is constant, so there is nothing to learn; predictions will be that value.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return TargetScaling.standard(Y)
+
+    def _start_likelihood(self, config: Config, Y: np.ndarray) -> AbstractLikelihood:
+        likelihood = self._likelihoods[config.likelihood]
+        if likelihood is Poisson:
+            return Poisson.start(jnp.asarray(Y.mean(axis=0), jnp.float32))
+        return likelihood.start(Y.shape[1], config.noise_variance)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _n_functions(self, config: Config, Y: np.ndarray) -> int:
+        return self._likelihoods[config.likelihood].n_functions(Y.shape[1])
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
+        return values[:, 0] if self._one_target else values
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.non_deterministic = False
+        return tags
