@@ -48,9 +48,7 @@ def make(configuration: Configuration, X, y, n_mc: int, n_steps: int):
     def objective(parameters, X_batch, Y_batch, key):
         def one_sample(key):
             F = X_batch
-            for i, (layer, epsilon) in enumerate(
-                zip(parameters["layers"], epsilons, strict=True)
-            ):
+            for i, (layer, epsilon) in enumerate(zip(parameters["layers"], epsilons, strict=True)):
                 if c.feed_inputs and i > 0:
                     F = jnp.concatenate([F, X_batch], axis=1)
                 Omega = layer["omega_mean"] + jnp.exp(layer["omega_log_var"] / 2) * epsilon

@@ -7,6 +7,11 @@ from jaxtyping import install_import_hook
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+# Most of the suite's time is compilation of small programs, the same in every run.
+jax.config.update("jax_compilation_cache_dir", ".pytest_cache/jax")
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
 # The mathematics; what faces the user checks its own inputs.
 _CHECKED = (
     "ops data kernels frequencies gaussians spectra reparameterization layers likelihoods "
@@ -25,3 +30,18 @@ def x64():
     """Run the test in double precision; the library's arrays are float64 then."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def compilations():
+    """The functions compiled so far in the test, as `jit(name)`, one entry each time."""
+    names: list[str] = []
+
+    def listen(event: str, duration: float, **details: str) -> None:
+        # Lowering, since what comes from the cache on disk is lowered but not compiled anew.
+        if event == "/jax/core/compile/jaxpr_to_mlir_module_duration":
+            names.append(details["fun_name"])
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(listen)

@@ -2,11 +2,14 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
+from bochner.layers import Stack
 from bochner.model import DeepGP, Noise
+from bochner.ops import sample_mean
 from bochner.reparameterization import AbstractReparameterization
 
 
@@ -25,14 +28,56 @@ def expected_log_likelihood(
     weights: Float[Array, " batch"],
     noise: Noise,
     reparameterization: AbstractReparameterization,
+    *,
+    one_at_a_time: bool = False,
 ) -> Float[Array, ""]:
-    """Estimate the batch's part of E: log-likelihoods times row weights, mean over the leading axis of `noise`."""
+    """Estimate the batch's part of E: log-likelihoods times row weights, mean over the leading axis of `noise`.
+
+    Samples run side by side, or, with `one_at_a_time`, one after another: the same mean in the memory of one sample.
+    """
+    if jax.tree.leaves(noise)[0].shape[0] == 1:
+        noise = jax.tree.map(lambda leaf: leaf[0], noise)
+        return _total(model, model(X, noise, reparameterization), Y, weights)
+    if one_at_a_time:
+        return _sequential_mean(model, X, Y, weights, noise, reparameterization)
 
     def one_sample(sample_noise: Noise) -> Array:
-        return model.likelihood.log_prob(model(X, sample_noise, reparameterization), Y)
+        return _total(model, model(X, sample_noise, reparameterization), Y, weights)
 
-    log_probs = jax.vmap(one_sample)(noise)
-    return jnp.sum(jnp.mean(log_probs, axis=0) * weights)
+    return jnp.mean(jax.vmap(one_sample)(noise))
+
+
+def _total(model: DeepGP, F: Array, Y: Array, weights: Array) -> Array:
+    return jnp.sum(model.likelihood.log_prob(F, Y) * weights)
+
+
+def _sequential_mean(
+    model: DeepGP,
+    X: Array,
+    Y: Array,
+    weights: Array,
+    noise: Noise,
+    reparameterization: AbstractReparameterization,
+) -> Array:
+    first = model.blocks[0]
+    if isinstance(first, Stack) or noise[0].Omega is not None:
+
+        def one_sample(shared, sample):
+            model, X, Y, weights = shared
+            return _total(model, model(X, sample, reparameterization), Y, weights)
+
+        return sample_mean(one_sample, (model, X, Y, weights), noise)
+
+    # All samples share the features of the first layer: their weights, side by side, make one product.
+    first_F = jax.vmap(lambda sample: first((X,), sample, reparameterization))(noise[0])
+    later: DeepGP = eqx.tree_at(lambda model: model.blocks[0], model, replace=None)
+
+    def later_layers(shared, sample):
+        model, X, Y, weights = shared
+        F = model.after_first_block(sample[0], X, sample[1], reparameterization)
+        return _total(model, F, Y, weights)
+
+    return sample_mean(later_layers, (later, X, Y, weights), (first_F, noise[1:]))
 
 
 def estimate_bound(
@@ -44,6 +89,7 @@ def estimate_bound(
     reparameterization: AbstractReparameterization,
     *,
     scale: Float[Array, ""] | float,
+    one_at_a_time: bool = False,
 ) -> Bound:
     """Estimate the bound from a mini-batch; `scale` is n / m, the data's rows over the batch's.
 
@@ -64,6 +110,8 @@ def estimate_bound(
         >>> float(bound.kl), bool(bound.elbo == bound.ell)  # q starts at the prior
         (0.0, True)
     """
-    ell = scale * expected_log_likelihood(model, X, Y, weights, noise, reparameterization)
+    ell = scale * expected_log_likelihood(
+        model, X, Y, weights, noise, reparameterization, one_at_a_time=one_at_a_time
+    )
     kl = model.kl()
     return Bound(elbo=ell - kl, ell=ell, kl=kl)

@@ -1,6 +1,7 @@
 """One layer of Gaussian processes in its weight-space view, and a stack of equal layers."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -106,11 +107,17 @@ class Layer(eqx.Module):
         reparameterization: AbstractReparameterization,
     ) -> Float[Array, "batch d_out"]:
         """Compute one draw of the outputs; the columns of the inputs count as one matrix, side by side."""
+        return self.transposed(tuple(F.T for F in inputs), noise, reparameterization).T
+
+    def transposed(
+        self,
+        inputs: tuple[Float[Array, "_ batch"], ...],
+        noise: LayerNoise,
+        reparameterization: AbstractReparameterization,
+    ) -> Float[Array, "d_out batch"]:
+        """Compute one draw with the data as columns, which is how the products and activations are fastest."""
         Omega = self.spectrum.Omega(self.kernel, noise.Omega)
-        parts = self.kernel.activate(_project(inputs, Omega))
-        return reparameterization(
-            parts, self.kernel.feature_variance(self.n_rf), self.q_W, noise.W
-        )
+        return reparameterization(self.kernel, _project(inputs, Omega), self.q_W, noise.W)
 
     def Phi(
         self, F: Float[Array, "batch d_in"], noise: Float[Array, "d_in rf"] | None = None
@@ -168,14 +175,14 @@ class Stack(eqx.Module):
         reparameterization: AbstractReparameterization,
     ) -> Float[Array, "batch d_out"]:
         """Run the layers one after another; inputs after the first are fed to each of them."""
-        fed = inputs[1:]
+        first, *fed = (F.T for F in inputs)
 
         def step(F, layer_and_noise):
             layer, layer_noise = layer_and_noise
-            return layer((F, *fed), layer_noise, reparameterization), None
+            return layer.transposed((F, *fed), layer_noise, reparameterization), None
 
-        F, _ = jax.lax.scan(step, inputs[0], (self.layers, noise))
-        return F
+        F, _ = jax.lax.scan(step, first, (self.layers, noise))
+        return F.T
 
     def kl(self) -> Float[Array, ""]:
         """Compute the divergence summed over the layers."""
@@ -208,14 +215,11 @@ def _signature(layer: Layer):
 
 
 def _project(inputs: tuple[Array, ...], Omega: Array) -> Array:
-    """Multiply inputs side by side with Omega.
+    """Multiply inputs, one below the other, with the transpose of Omega.
 
     A product each lets fed inputs, which all Monte Carlo samples share, be multiplied once.
     """
-    start, Z = 0, None
-    for matrix in inputs:
-        end = start + matrix.shape[-1]
-        product = matrix @ Omega[start:end]
-        Z = product if Z is None else Z + product
-        start = end
-    return Z
+    ends = itertools.accumulate(matrix.shape[0] for matrix in inputs)
+    blocks = jnp.split(Omega, list(ends)[:-1])
+    products = [block.T @ matrix for block, matrix in zip(blocks, inputs, strict=True)]
+    return sum(products[1:], start=products[0])

@@ -74,10 +74,20 @@ class DeepGP(eqx.Module):
         reparameterization: AbstractReparameterization,
     ) -> Float[Array, "batch d_out"]:
         """Compute one draw of the last layer's outputs; all randomness is in `noise`."""
-        F, fed = X, ()
-        for block, block_noise in zip(self.blocks, noise, strict=True):
+        F = self.blocks[0]((X,), noise[0], reparameterization)
+        return self.after_first_block(F, X, noise[1:], reparameterization)
+
+    def after_first_block(
+        self,
+        F: Float[Array, "batch _"],
+        X: Float[Array, "batch d_in"],
+        noise: Noise,
+        reparameterization: AbstractReparameterization,
+    ) -> Float[Array, "batch d_out"]:
+        """Go on from the outputs of the first block of layers, with the noise of the others."""
+        fed = (X,) if self.feed_inputs else ()
+        for block, block_noise in zip(self.blocks[1:], noise, strict=True):
             F = block((F, *fed), block_noise, reparameterization)
-            fed = (X,) if self.feed_inputs else ()
         return F
 
     def kl(self) -> Float[Array, ""]:

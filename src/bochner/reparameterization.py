@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from bochner.gaussians import FactorizedGaussian
-from bochner.ops import combine
+from bochner.kernels import AbstractKernel
 
 
 class AbstractReparameterization(eqx.Module):
@@ -20,12 +20,12 @@ class AbstractReparameterization(eqx.Module):
     @abstractmethod
     def __call__(
         self,
-        parts: tuple[Float[Array, "batch rf"], ...],
-        feature_variance: Float[Array, ""],
+        kernel: AbstractKernel,
+        Z: Float[Array, "rf batch"],
         q_W: FactorizedGaussian,
         noise: Float[Array, "..."],
-    ) -> Float[Array, "batch d_out"]:
-        """Compute one draw of the output."""
+    ) -> Float[Array, "d_out batch"]:
+        """Compute one draw of the output, transposed, from the projected inputs `Z = (F @ Omega).T`."""
 
 
 class DrawWeights(AbstractReparameterization):
@@ -40,9 +40,10 @@ class DrawWeights(AbstractReparameterization):
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return feat, d_out
 
-    def __call__(self, parts, feature_variance, q_W, noise):  # noqa: D102
+    def __call__(self, kernel, Z, q_W, noise):  # noqa: D102
         # The factor goes to W, which is small, and not to the features, which are large.
-        return combine(parts, jnp.sqrt(feature_variance) * q_W.sample(noise))
+        W = jnp.sqrt(kernel.feature_variance(Z.shape[0])) * q_W.sample(noise)
+        return W.T @ kernel.features(Z)
 
 
 class LocalReparameterization(AbstractReparameterization):
@@ -60,9 +61,29 @@ class LocalReparameterization(AbstractReparameterization):
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return batch, d_out
 
-    def __call__(self, parts, feature_variance, q_W, noise):  # noqa: D102
-        mean = combine(parts, jnp.sqrt(feature_variance) * q_W.mean)
-        squares = tuple(part**2 for part in parts)
-        variance = combine(squares, feature_variance * q_W.variance)
+    def __call__(self, kernel, Z, q_W, noise):  # noqa: D102
+        parts, factor = kernel.activate(Z), kernel.feature_variance(Z.shape[0])
+        mean = _combine(parts, jnp.sqrt(factor) * q_W.mean)
+        variance = _combine_squares(parts, factor * q_W.variance)
         # Rows whose features are all zero have no variance, where the square root has no derivative.
-        return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
+        return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise.T
+
+
+def _combine(parts: tuple[Array, ...], weights: Array) -> Array:
+    """Compute `weights.T @ concatenate(parts)` as a sum of one product a part."""
+    n_rf = parts[0].shape[0]
+    products = [weights[i * n_rf : (i + 1) * n_rf].T @ part for i, part in enumerate(parts)]
+    return sum(products[1:], start=products[0])
+
+
+def _combine_squares(parts: tuple[Array, ...], weights: Array) -> Array:
+    """Compute `weights.T @ concatenate(parts)**2`.
+
+    Two parts are a cosine and a sine, whose squares sum to one, so that one product is enough:
+    `w_cos cos^2 + w_sin sin^2 = (w_cos - w_sin) cos^2 + w_sin`.
+    """
+    if len(parts) == 1:
+        return weights.T @ parts[0] ** 2
+    cosine, _ = parts
+    w_cosine, w_sine = jnp.split(weights, 2)
+    return (w_cosine - w_sine).T @ cosine**2 + jnp.sum(w_sine, axis=0)[:, None]

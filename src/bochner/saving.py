@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-import tempfile
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,15 +43,15 @@ def write_arrays(
     metadata = {_HEADER: text, "digest": _digest(contiguous, text)}
     content = to_bytes(contiguous, metadata=metadata)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -63,7 +63,7 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            names = file.keys()  # noqa: SIM118
+            names = file.keys()
             arrays = {name: file.get_tensor(name) for name in names} if _HEADER in metadata else {}
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise ModelFileError(

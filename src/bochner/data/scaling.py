@@ -17,8 +17,8 @@ _KNEE = 5.0
 class InputScaling:
     """A map of each column: center, scale, compress, clip.
 
-    With `z = (x - center) / scale`, values beyond the knee become `knee + log(1 + |z| - knee)` with the sign of z, so that
-    heavy tails keep their order and wild values come near; values beyond the limit then are clipped to it.
+    With `z = (x - center) / scale`, values beyond the knee become `knee + log(1 + |z| - knee)` with the sign of z:
+    heavy tails keep their order, and wild values come near. Values beyond the limit then are clipped to it.
 
     Example:
         >>> import numpy as np
@@ -46,9 +46,10 @@ class InputScaling:
 
     def _compressed(self, X: Any, module: Any) -> Any:
         scaled = (X - self.center[None, :]) / self.scale[None, :]
-        size = module.abs(scaled)
-        beyond = module.maximum(size - self.knee[None, :], 0.0)
-        return module.sign(scaled) * (module.minimum(size, self.knee[None, :]) + module.log1p(beyond))
+        beyond = module.maximum(module.abs(scaled) - self.knee[None, :], 0.0)
+        # The clipped part carries the gradient at the center, where the sign is zero.
+        inner = module.clip(scaled, -self.knee[None, :], self.knee[None, :])
+        return inner + module.sign(scaled) * module.log1p(beyond)
 
 
 def robust(X: Float[np.ndarray, "n d_in"]) -> InputScaling:

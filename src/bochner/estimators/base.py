@@ -1,6 +1,7 @@
 """What both estimators share: parameters, training, prediction, saving."""
 
 import contextlib
+import copy
 import dataclasses
 import warnings
 from collections.abc import Callable
@@ -30,8 +31,7 @@ from bochner.prediction import (
     Posterior,
     Samples,
 )
-from bochner.training import SCHEDULES, ProgressBar, train
-from bochner.training.loop import HeldOut
+from bochner.training import SCHEDULES, HeldOut, ProgressBar, train
 
 _MIN_ROWS_TO_VALIDATE = 200
 _N_DRAWS_TO_VALIDATE = 30
@@ -107,6 +107,8 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    n_features_in_: int  # set by scikit-learn's validation
+
     # What the task decides.
 
     _likelihoods: dict[str, type]
@@ -138,8 +140,7 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
     def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, n_classes: int = 0) -> None:
         """Learn scaling and model from checked arrays."""
         config = self._resolve(len(X), X.shape[1], n_classes)
-        self.total_weight_ = float(weights.sum())
-        if self.warm_start and hasattr(self, "model_"):
+        if self._goes_on():
             config = self._check_same_model(config)
             self.config_ = dataclasses.asdict(config)
         else:
@@ -148,18 +149,25 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
             self._target_scaling = self._learn_targets(Y, config)
             self.model_ = self._start_model(config, X.shape[1], Y)
             self.history_ = []
+        self.total_weight_ = float(weights.sum())
         self._train(config, X, Y, weights)
 
+    def _goes_on(self) -> bool:
+        """Whether `fit` goes on from the fitted model."""
+        return bool(self.warm_start) and hasattr(self, "model_")
+
     def _check_same_model(self, config: Config) -> Config:
-        """Refuse to go on with another kind of model; the seed stays the first one."""
+        """Refuse to go on with another kind of model; the seed and what is left open stay as fitted."""
         for name in _MODEL_FIELDS:
             fitted, asked = self.config_[name], getattr(config, name)
-            if fitted != asked:
+            if getattr(self, name) is not None and fitted != asked:
                 raise ValueError(
                     f"`warm_start` goes on from the fitted model, which has {name}={fitted!r}; got {asked!r}. Use the "
                     "fitted value, or `warm_start=False`."
                 )
-        return dataclasses.replace(config, seed=self.config_["seed"])
+        return dataclasses.replace(
+            config, **{name: self.config_[name] for name in ("seed", *_MODEL_FIELDS)}
+        )
 
     def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP:
         with self._on_device():
@@ -269,30 +277,32 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
             ) from error
 
     def _posterior(self, n_draws: int | None = None, key: jax.Array | None = None) -> Posterior:
-        n_draws = self.config_["n_mc_predict"] if n_draws is None else n_draws
         return Posterior.draw(
-            self.model_, n_draws=n_draws, key=self._key("predict") if key is None else key
+            self.model_,
+            n_draws=n_draws or self.config_["n_mc_predict"],
+            key=self._key("predict") if key is None else key,
         )
 
     def _checked_inputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return check_X(self, X, reset=False)
 
-    def _scaled_inputs(self, X: Any) -> np.ndarray:
-        """Check and scale inputs for a prediction; tell how many rows were clipped."""
-        X = self._checked_inputs(X)
+    def _scaled_inputs(self, X: np.ndarray) -> np.ndarray:
+        """Scale checked inputs for a prediction; tell how many rows were clipped."""
         n_clipped = self._input_scaling.n_clipped(X)
         if n_clipped:
             warnings.warn(
                 f"{n_clipped} of {len(X)} rows hold values far outside those of the training data; they were clipped. "
                 "Do not rely on their predictions.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self._input_scaling(X)
 
-    def _predictive(self, statistic: AbstractStatistic, X: Any, **columns: np.ndarray) -> Any:
-        """Compute a statistic of the predictive mixture for each row of raw inputs."""
+    def _predictive(
+        self, statistic: AbstractStatistic, X: np.ndarray, **columns: np.ndarray
+    ) -> Any:
+        """Compute a statistic of the predictive mixture for each row of checked inputs."""
         X = self._scaled_inputs(X)
         with self._on_device():
             return self._posterior().map_rows(statistic, X, **columns)
@@ -300,7 +310,7 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
     def _sampled(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         """Draw scaled targets: rows, then samples, then targets."""
         check_whole_number("n_samples", n_samples)
-        X = self._scaled_inputs(X)
+        X = self._scaled_inputs(self._checked_inputs(X))
         key_functions, key_noise = jax.random.split(self._sampling_key(random_state))
         with self._on_device():
             return self._posterior(n_samples, key_functions).map_rows(Samples(key_noise), X)
@@ -322,7 +332,8 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         keys = jax.random.split(self._sampling_key(random_state), n)
         with self._on_device():
             draws = [self.model_.draw_function(key=key) for key in keys]
-        return [ScaledFunction(draw, self._input_scaling, self._finish) for draw in draws]
+        finish = copy.copy(self)._finish  # fitting again must not change what was drawn before
+        return [ScaledFunction(draw, self._input_scaling, finish) for draw in draws]
 
     def _finish(self, F: jax.Array) -> jax.Array:
         """Give what the functions' values mean to a user."""
@@ -347,7 +358,11 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         entering = layers if self.model_.feed_inputs else layers[:1]
         squares = []
         for layer in entering:
-            noise = None if layer.spectrum.noise_shape is None else jnp.zeros(layer.spectrum.noise_shape)
+            noise = (
+                None
+                if layer.spectrum.noise_shape is None
+                else jnp.zeros(layer.spectrum.noise_shape)
+            )
             Omega = layer.spectrum.Omega(layer.kernel, noise)
             squares.append(np.mean(np.asarray(Omega)[-d_in:] ** 2, axis=1))
         sizes = np.sqrt(np.mean(squares, axis=0))
@@ -399,6 +414,8 @@ class ScaledFunction(eqx.Module):
         if not traced:
             X = np.asarray(X, np.float64)
         if X.ndim != 2:
-            raise ValueError(f"a drawn function takes a matrix, one row a point; got shape {X.shape}.")
+            raise ValueError(
+                f"a drawn function takes a matrix, one row a point; got shape {X.shape}."
+            )
         values = self.finish(self.draw(jnp.asarray(self.inputs(X), jnp.float32)))
         return values if traced else np.asarray(values)

@@ -142,7 +142,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             y: classes, as numbers or text.
             sample_weight: how often each row counts.
         """
-        X = check_X(self, X, reset=True)
+        X = check_X(self, X, reset=not self._goes_on())
         y = check_labels(y, X)
         check_classification_targets(y)
         classes = np.unique(y)
@@ -151,7 +151,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
                 f"y must hold at least two classes; got one class only, {classes[0]!r}. "
                 "Check that the right column is the target."
             )
-        if not (self.warm_start and hasattr(self, "model_")):
+        if not self._goes_on():
             self.classes_ = classes
         weights = self._weights(y, sample_weight, X)
         self._fit(X, self._encoded(y), weights, n_classes=len(self.classes_))
@@ -171,6 +171,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         first = not hasattr(self, "model_")
         X = check_X(self, X, reset=first)
         y = check_labels(y, X)
+        check_classification_targets(y)
         if first:
             self.classes_ = np.unique(y if classes is None else classes)
             if len(self.classes_) < 2:
@@ -188,6 +189,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         Args:
             X: rows to predict.
         """
+        return self._probabilities(self._checked_inputs(X))
+
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
         probabilities = self._predictive(Probabilities(), X).astype(np.float64)
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
@@ -197,7 +201,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         Args:
             X: rows to predict.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.classes_[self._probabilities(self._checked_inputs(X)).argmax(axis=1)]
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
         """Compute the log probability of each row's class.
@@ -232,7 +236,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         X = self._checked_inputs(X)
         labels = self._encoded(check_labels(y, X))[:, 0]
-        probabilities = self.predict_proba(X)
+        probabilities = self._probabilities(X)
         own = probabilities[np.arange(len(labels)), labels]
         return {
             "error_rate": metrics.error_rate(labels, probabilities.argmax(axis=1)),

@@ -75,6 +75,9 @@ class Config:
         for name in ("learning_rate", "lengthscale_factor", "noise_variance", "max_seconds"):
             if values[name] is not None:
                 _check_positive(name, values[name])
+        for name in ("ard", "feed_inputs", "local_reparameterization"):
+            _check_flag(name, values[name])
+        _check_finite("initial_log_var", values["initial_log_var"])
         fraction = values["validation_fraction"]
         if not isinstance(fraction, int | float) or not 0 <= fraction < 1:
             raise ValueError(
@@ -189,6 +192,18 @@ def layer_count(n: int, noun: str) -> str:
 def _check_positive(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ValueError(f"`{name}` must be a number above 0; got {value!r}.")
+
+
+def _check_finite(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise ValueError(f"`{name}` must be a finite number; got {value!r}.")
+
+
+def _check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(
+            f"`{name}` must be True, False, or None for the preset's choice; got {value!r}."
+        )
 
 
 def _check_moment(name: str, value: Any) -> None:

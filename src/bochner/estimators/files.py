@@ -40,7 +40,9 @@ def save(estimator: BaseDeepGP, path: str | Path) -> None:
     if isinstance(estimator, DeepGPClassifier):
         header["classes"] = {
             "values": estimator.classes_.tolist(),
-            "dtype": "object" if estimator.classes_.dtype == object else estimator.classes_.dtype.str,
+            "dtype": "object"
+            if estimator.classes_.dtype == object
+            else estimator.classes_.dtype.str,
         }
     if isinstance(estimator, DeepGPRegressor):
         header["n_targets"] = estimator.n_targets_

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
-    check_consistent_length,
     column_or_1d,
     validate_data,
 )
@@ -16,6 +15,7 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     """Give X as a finite float64 matrix, with feature names noted at fit and compared later."""
     if not hasattr(X, "dtype") and not hasattr(X, "columns") and hasattr(X, "__len__"):
         X = np.asarray(X) if len(X) else X
+    _check_not_empty(X)
     try:
         matrix = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False,
@@ -30,18 +30,33 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             f"X must hold numbers, but {name} holds text ({value!r} in row {row}). Encode it first, for example "
             "with scikit-learn's OneHotEncoder in a ColumnTransformer."
         ) from error
+    matrix = np.asarray(matrix)
     _check_finite(matrix, _column_names(estimator, matrix.shape[1]))
     return matrix
 
 
 def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
     """Give regression targets as a finite float64 matrix, one column a target."""
-    if y is None:
-        raise ValueError("y is required to fit, but it is None: this estimator requires y to be passed.")
-    Y = check_array(
-        y, dtype=np.float64, ensure_2d=False, allow_nd=False, ensure_all_finite=False, input_name="y"
-    )
-    check_consistent_length(X, Y)
+    _check_given(y)
+    try:
+        Y = check_array(
+            y,
+            dtype=np.float64,  # pyright: ignore[reportArgumentType]
+            ensure_2d=False,
+            allow_nd=False,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            input_name="y",
+        )
+    except ValueError as error:
+        place = _first_text(_as_columns(y)) if "could not convert" in str(error) else None
+        if place is None:
+            raise
+        _, row, value = place
+        raise ValueError(
+            f"y must hold numbers, but holds text ({value!r} in row {row}). Use DeepGPClassifier for classes."
+        ) from error
+    _check_lengths(X, Y)
     Y = Y.reshape(len(Y), -1)
     names = ["y"] if Y.shape[1] == 1 else [f"target {i} of y" for i in range(Y.shape[1])]
     _check_finite(Y, names, what="y")
@@ -50,10 +65,11 @@ def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
 
 def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
     """Give class labels as one column."""
-    if y is None:
-        raise ValueError("y is required to fit, but it is None: this estimator requires y to be passed.")
+    _check_given(y)
     y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
+    _check_lengths(X, y)
+    if y.dtype == object:
+        _check_none_missing(y)
     if np.issubdtype(y.dtype, np.floating):
         _check_finite(y[:, None].astype(np.float64), ["y"], what="y")
     return y
@@ -64,10 +80,50 @@ def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         row = int(np.argmax(weights < 0))
-        raise ValueError(f"`sample_weight` must not be negative; got {weights[row]:g} in row {row}.")
+        raise ValueError(
+            f"`sample_weight` must not be negative; got {weights[row]:g} in row {row}."
+        )
     if not np.any(weights > 0):
         raise ValueError("`sample_weight` must not be zero for all rows.")
     return weights
+
+
+def _check_given(y: Any) -> None:
+    if y is None:
+        raise ValueError("this estimator requires y to be passed, but the target y is None.")
+
+
+def _check_not_empty(X: Any) -> None:
+    shape = getattr(X, "shape", None)
+    if shape is None and hasattr(X, "__len__"):
+        shape = (len(X),)
+    if shape and shape[0] == 0:
+        raise ValueError(
+            f"X is empty: it has no rows (shape {tuple(shape)}). Check how the data was read or filtered."
+        )
+
+
+def _check_lengths(X: np.ndarray, y: np.ndarray) -> None:
+    if len(X) != len(y):
+        raise ValueError(
+            f"X and y must have the same number of rows; got {len(X)} in X and {len(y)} in y. Check that both come "
+            "from the same table."
+        )
+
+
+def _check_none_missing(labels: np.ndarray) -> None:
+    missing = [label is None or label != label for label in labels]  # only NaN differs from itself
+    if any(missing):
+        row = missing.index(True)
+        raise ValueError(
+            f"y contains a missing label ({labels[row]!r}, the first in row {row}). Drop these rows, or give them a "
+            "class of their own."
+        )
+
+
+def _as_columns(y: Any) -> np.ndarray:
+    values = np.asarray(y, dtype=object)
+    return values[:, None] if values.ndim == 1 else values
 
 
 def _column_names(estimator: Any, n_columns: int) -> list[str]:

@@ -75,7 +75,13 @@ class PlotsMixin:
             quantiles = self.predict_quantiles(X, tails)  # pyright: ignore[reportAttributeAccessIssue]
             low, high = np.split(quantiles, 2, axis=-1)
             inside = (np.asarray(y)[..., None] >= low) & (np.asarray(y)[..., None] <= high)
-            ax.plot(_LEVELS, inside.reshape(-1, len(_LEVELS)).mean(axis=0), "o-", color=_BLUE, markersize=3)
+            ax.plot(
+                _LEVELS,
+                inside.reshape(-1, len(_LEVELS)).mean(axis=0),
+                "o-",
+                color=_BLUE,
+                markersize=3,
+            )
             ax.set_xlabel("stated coverage of the interval")
             ax.set_ylabel("share of targets inside")
         ax.set_xlim(0, 1)

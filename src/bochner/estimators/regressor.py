@@ -78,7 +78,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             y: targets, in their own units.
             sample_weight: how often each row counts.
         """
-        X, Y, weights = self._checked(X, y, sample_weight, reset=True)
+        X, Y, weights = self._checked(X, y, sample_weight, reset=not self._goes_on())
         self._fit(X, Y, weights)
         return self
 
@@ -101,7 +101,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             X: rows to predict.
             return_std: give `(mean, std)`.
         """
-        moments = self._predictive(Moments(), X)
+        moments = self._predictive(Moments(), self._checked_inputs(X))
         mean = self._target_scaling.inverse(moments["mean"].astype(np.float64))
         if not return_std:
             return self._shaped(mean)
@@ -114,9 +114,11 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         Args:
             X: rows to predict.
         """
-        moments = self._predictive(Moments(), X)
+        moments = self._predictive(Moments(), self._checked_inputs(X))
         square = self._target_scaling.scale**2
-        return self._shaped(moments["epistemic"] * square), self._shaped(moments["aleatoric"] * square)
+        return self._shaped(moments["epistemic"] * square), self._shaped(
+            moments["aleatoric"] * square
+        )
 
     def predict_quantiles(self, X: Any, quantiles: Any) -> np.ndarray:
         """Predict quantiles of y, along the last axis.
@@ -128,6 +130,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         levels = np.atleast_1d(np.asarray(quantiles, np.float64))
         if np.any((levels <= 0) | (levels >= 1)):
             raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
+        X = self._checked_inputs(X)
         found = self._predictive(Quantiles(jnp.asarray(levels, jnp.float32)), X)
         scaling = self._target_scaling
         found = found * scaling.scale[None, :, None] + scaling.center[None, :, None]
@@ -206,7 +209,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         Y = check_targets(y, X)
         if reset:
             self.n_targets_ = Y.shape[1]
-            self._one_target = np.ndim(y) == 1
+            self._one_target = np.asarray(y).ndim == 1
         self._check_n_targets(Y)
         return X, Y, check_weights(sample_weight, X)
 

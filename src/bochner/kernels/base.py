@@ -36,6 +36,10 @@ class AbstractKernel(eqx.Module):
     def activate(self, Z: Float[Array, "batch rf"]) -> tuple[Float[Array, "batch rf"], ...]:
         """Apply the activation to the projected inputs `Z = F @ Omega`, one array a part."""
 
+    def features(self, Z: Float[Array, "rf batch"]) -> Float[Array, "feat batch"]:
+        """Apply the activation to transposed projections, all parts one below the other."""
+        return jnp.concatenate(self.activate(Z))
+
     @abstractmethod
     def feature_variance(self, n_rf: int) -> Float[Array, ""]:
         """Compute the squared factor in front of the activations."""
@@ -49,9 +53,7 @@ class AbstractKernel(eqx.Module):
         return X / jnp.broadcast_to(jnp.exp(self.log_lengthscale), (1, X.shape[1]))
 
 
-def squared_distance(
-    X: Float[Array, "n d_in"], X2: Float[Array, "m d_in"]
-) -> Float[Array, "n m"]:
+def squared_distance(X: Float[Array, "n d_in"], X2: Float[Array, "m d_in"]) -> Float[Array, "n m"]:
     """Compute squared Euclidean distances from differences, which stay exact for close points."""
     difference = X[:, None, :] - X2[None, :, :]
     return jnp.sum(difference**2, axis=-1)

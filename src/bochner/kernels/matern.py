@@ -1,5 +1,6 @@
 """The Matern covariances of smoothness 1/2, 3/2 and 5/2."""
 
+import math
 from typing import ClassVar
 
 import equinox as eqx
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from bochner.kernels.base import AbstractKernel, squared_distance
-from bochner.ops import sincos
+from bochner.ops import fourier_features, sincos
 
 
 class Matern(AbstractKernel):
@@ -37,13 +38,15 @@ class Matern(AbstractKernel):
     def __check_init__(self):
         if self.smoothness not in (0.5, 1.5, 2.5):
             raise ValueError(
-                "`smoothness` of the Matern kernel must be 0.5, 1.5 or 2.5; "
-                f"got {self.smoothness}."
+                f"`smoothness` of the Matern kernel must be 0.5, 1.5 or 2.5; got {self.smoothness}."
             )
 
     def covariance(self, X, X2):  # noqa: D102
         squared = squared_distance(self.scaled(X), self.scaled(X2))
-        s = jnp.sqrt(2 * self.smoothness * squared)
+        # The square root has no derivative at zero, where equal points meet.
+        apart = squared > 0
+        distance = jnp.where(apart, jnp.sqrt(jnp.where(apart, squared, 1.0)), 0.0)
+        s = math.sqrt(2 * self.smoothness) * distance
         match self.smoothness:
             case 0.5:
                 polynomial = jnp.ones_like(s)
@@ -59,6 +62,9 @@ class Matern(AbstractKernel):
     def activate(self, Z):  # noqa: D102
         sine, cosine = sincos(Z)
         return cosine, sine
+
+    def features(self, Z):  # noqa: D102
+        return fourier_features(Z)
 
     def feature_variance(self, n_rf: int):  # noqa: D102
         return jnp.exp(self.log_variance) / n_rf

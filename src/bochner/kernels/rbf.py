@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from bochner.kernels.base import AbstractKernel, squared_distance
-from bochner.ops import sincos
+from bochner.ops import fourier_features, sincos
 
 
 class RBF(AbstractKernel):
@@ -36,6 +36,9 @@ class RBF(AbstractKernel):
     def activate(self, Z):  # noqa: D102
         sine, cosine = sincos(Z)
         return cosine, sine
+
+    def features(self, Z):  # noqa: D102
+        return fourier_features(Z)
 
     def feature_variance(self, n_rf: int):  # noqa: D102
         return jnp.exp(self.log_variance) / n_rf

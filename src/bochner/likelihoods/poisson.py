@@ -36,12 +36,12 @@ class Poisson(AbstractRegressionLikelihood):
 
     @staticmethod
     def check_targets(Y: np.ndarray) -> None:  # noqa: D102
-        wrong = (Y < 0) | (Y != np.round(Y))
+        wrong = (Y < 0) | (np.round(Y) != Y)
         if wrong.any():
             row = int(np.argwhere(wrong)[0, 0])
             raise ValueError(
                 "`y` must hold whole numbers of at least 0 for the Poisson likelihood; "
-                f"got {Y[row].min():g} in row {row}. Use likelihood='gaussian' for other numbers."
+                f"got {Y[wrong][0]:g} in row {row}. Use likelihood='gaussian' for other numbers."
             )
 
     def _log_rate(self, F: Array) -> Array:

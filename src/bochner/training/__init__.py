@@ -1,7 +1,7 @@
 """Training: stages, budgets, the compiled chunk of steps, and the loop over chunks."""
 
 from bochner.training.budget import SCHEDULES, AbstractSchedule, Budget, Constant, Cosine
-from bochner.training.loop import Trained, TrainingDiverged, train
+from bochner.training.loop import HeldOut, Trained, TrainingDivergedError, train
 from bochner.training.progress import AbstractCallback, ProgressBar
 from bochner.training.stages import Plan, Stage, trainable
 
@@ -12,11 +12,12 @@ __all__ = [
     "Budget",
     "Constant",
     "Cosine",
+    "HeldOut",
     "Plan",
     "ProgressBar",
     "Stage",
     "Trained",
-    "TrainingDiverged",
+    "TrainingDivergedError",
     "train",
     "trainable",
 ]

@@ -25,6 +25,10 @@ class Budget:
     def __post_init__(self):
         if self.max_steps is None and self.max_seconds is None:
             raise ValueError("a budget needs `max_steps`, `max_seconds` or both; got neither.")
+        for name in ("max_steps", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"`{name}` must be above 0; got {value!r}.")
 
     def fraction(self, step: int, seconds: float) -> float:
         """The share of the budget that is used, from 0 to 1."""

@@ -4,10 +4,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from jax.flatten_util import ravel_pytree
-from bochner.bound import Bound, expected_log_likelihood
+from bochner.bound import Bound, estimate_bound
 from bochner.data.table import Table
 from bochner.model import DeepGP
 from bochner.reparameterization import AbstractReparameterization
@@ -17,12 +17,23 @@ from bochner.training.stages import Stage
 _NOISE_NUMBERS = 2**20
 _MAX_STEPS = 256
 
+# By default XLA uses half the vector registers of processors that have the wide ones.
+_COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
+
+
+def _strongly_typed(tree: PyTree) -> PyTree:
+    return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), tree)
+
 
 class State(eqx.Module):
-    """What a step changes: the leaves that the stage learns, and the optimizer's state."""
+    """What a step changes: the leaves that the stage learns, and the optimizer's state.
 
-    learned: PyTree
-    optimizer_state: PyTree
+    Types are made strong, as those of the state that a chunk gives back are: a state with JAX's weak types, which
+    Python numbers lead to, would compile the chunk a second time.
+    """
+
+    learned: PyTree = eqx.field(converter=_strongly_typed)
+    optimizer_state: PyTree = eqx.field(converter=_strongly_typed)
 
 
 class ChunkInputs(eqx.Module):
@@ -60,7 +71,7 @@ def chunk_capacity(
     return max(1, min(_MAX_STEPS, _NOISE_NUMBERS // numbers))
 
 
-@eqx.filter_jit(donate="all-except-first")
+@eqx.filter_jit(donate="all-except-first", compiler_options=_COMPILER_OPTIONS)  # pyright: ignore[reportCallIssue]
 def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
     """Run steps of stochastic gradient ascent on the bound; give the new state and the mean bound.
 
@@ -79,43 +90,42 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         key=inputs.key,
     )
 
-    import os
-    k=int(os.environ.get('GROUP','0')) or stage.n_mc
-    k=min(k,stage.n_mc)
-    G=stage.n_mc//k
-    def ell_loss(learned, batch, noise):
-        model=eqx.combine(learned, inputs.held)
-        return scale/total_weight*expected_log_likelihood(model,batch.X,batch.Y,batch.weights,noise,inputs.reparameterization)
-    def kl_loss(learned):
-        return eqx.combine(learned, inputs.held).kl()/total_weight
+    # One vector of parameters, so that an update is a pass over one array and not several small ones a leaf.
+    first_parameters, unravel = ravel_pytree(state.learned)
 
-    flat0, unravel = ravel_pytree(state.learned)
+    def loss(parameters, batch: Table, step_noise):
+        bound = estimate_bound(
+            eqx.combine(unravel(parameters), inputs.held),
+            batch.X,
+            batch.Y,
+            batch.weights,
+            step_noise,
+            inputs.reparameterization,
+            scale=scale,
+            one_at_a_time=_one_sample_at_a_time(),
+        )
+        return -bound.elbo / total_weight, bound
+
     def step(i, carry):
-        flat, optimizer_state, totals = carry
-        learned=unravel(flat)
+        parameters, optimizer_state, totals = carry
         batch = table if inputs.index is None else table.rows(inputs.index[i])
         step_noise = jax.tree.map(lambda leaf: leaf[i], noise)
-        if G==1:
-            def loss(l):
-                e=ell_loss(l,batch,step_noise); kk=kl_loss(l); return kk-e,(e,kk)
-            gradient,(ell,kl) = jax.grad(loss,has_aux=True)(learned)
-        else:
-            kl,gkl=jax.value_and_grad(kl_loss)(learned)
-            gn=jax.tree.map(lambda a:a.reshape(G,k,*a.shape[1:]),step_noise)
-            def body(acc,nz):
-                e,g=jax.value_and_grad(ell_loss)(learned,batch,nz)
-                return (acc[0]+e,acc[1]+ravel_pytree(g)[0]),None
-            (ell,gell),_=jax.lax.scan(body,(jnp.zeros(()),jnp.zeros_like(flat)),gn)
-            ell=ell/G
-            gradient=jax.tree.map(lambda a,b:b-a/G,unravel(gell),gkl)
-        bound=Bound(ell-kl,ell,kl)
+        gradient, bound = jax.grad(loss, has_aux=True)(parameters, batch, step_noise)
         updates, optimizer_state = inputs.optimizer.update(
-            gradient, optimizer_state, learned
+            unravel(gradient), optimizer_state, unravel(parameters)
         )
         factor = inputs.step_size * inputs.schedule(inputs.fractions[0] + i * inputs.fractions[1])
-        flat = flat+ factor*ravel_pytree(updates)[0]
-        return flat, optimizer_state, jax.tree.map(jnp.add, totals, bound)
+        parameters = parameters + factor * ravel_pytree(updates)[0]
+        return parameters, optimizer_state, jax.tree.map(jnp.add, totals, bound)
 
     totals = Bound(*(jnp.zeros(()) for _ in Bound._fields))
-    flat,opt_state, totals = jax.lax.fori_loop(0, inputs.n_steps, step, (flat0,state.optimizer_state, totals))
-    return State(unravel(flat),opt_state), jax.tree.map(lambda total: total*total_weight / inputs.n_steps, totals)
+    parameters, optimizer_state, totals = jax.lax.fori_loop(
+        0, inputs.n_steps, step, (first_parameters, state.optimizer_state, totals)
+    )
+    mean = jax.tree.map(lambda total: total / inputs.n_steps, totals)
+    return State(unravel(parameters), optimizer_state), mean
+
+
+def _one_sample_at_a_time() -> bool:
+    """Whether Monte Carlo samples follow each other: in the cache of a CPU they do best so, a GPU wants them all."""
+    return jax.default_backend() == "cpu"

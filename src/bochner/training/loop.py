@@ -30,7 +30,7 @@ _N_RECORDS = 100
 _MAX_HALVINGS = 3
 
 
-class TrainingDiverged(RuntimeError):
+class TrainingDivergedError(RuntimeError):
     """The bound became non-finite again and again, whatever the step size."""
 
 
@@ -131,28 +131,40 @@ class _Run:
         self.step, self.halvings = 0, 0
         self.stage = plan.stage(0, 0.0)
         self.state, self.held = self._begin_stage(model, self.stage)
-        self.snapshot = self._take_snapshot()
+        # A snapshot is trusted only once a bound computed from it came out finite.
+        self.snapshot = self.fresh_snapshot = self._take_snapshot()
+        self.seconds_per_step: float | None = None
         self.order = self._row_order()
         self.history: list[Record] = []
         self.pending: list[tuple[int, Bound]] = []
         self.best, self.best_mnll, self.without_improvement = None, math.inf, 0
 
     def to_the_end(self) -> Trained:
-        while (fraction := self._fraction()) < 1.0:
+        while self._goes_on():
+            fraction = self._fraction()
             self._enter(self.plan.stage(self.step, fraction))
             n_steps, bound = self._run_one_chunk(fraction)
-            if not all(math.isfinite(value) for value in bound):
+            if not _is_finite(bound):
                 self._recover()
                 continue
+            self.snapshot = self.fresh_snapshot
             self.step += n_steps
             self.pending.append((n_steps, bound))
             if self._record_is_due():
-                self.snapshot = self._take_snapshot()
+                self.fresh_snapshot = self._take_snapshot()
                 self._record()
             if self._is_hopeless():
                 break
         model = self._model() if self.best is None else self.best
         return Trained(model=model, history=self.history, n_steps=self.step)
+
+    def _goes_on(self) -> bool:
+        if self.step == 0 or self._fraction() < 1.0:
+            return True
+        if _is_finite(self._bound_now()):
+            return False
+        self._recover()  # the last update was a bad one
+        return self._fraction() < 1.0 or self.step == 0
 
     def _model(self) -> DeepGP:
         return eqx.combine(self.state.learned, self.held)
@@ -178,24 +190,42 @@ class _Run:
             # The optimizer starts anew: its averages for leaves that were held are not those of a run-in one.
             self.state, self.held = self._begin_stage(self._model(), stage)
         self.stage = stage
-        self.snapshot = self._take_snapshot()
+        self.fresh_snapshot = self._take_snapshot()
+        self.seconds_per_step = None
 
     def _run_one_chunk(self, fraction: float) -> tuple[int, Bound]:
+        known = self.seconds_per_step is not None
+        inputs, n_steps = self._chunk_inputs(fraction, self._step_size())
+        started = time.monotonic()
+        self.state, bound = run_chunk(inputs, self.state)
+        values = _floats(bound)
+        # The first chunk of a stage compiles, which says nothing about the steps.
+        self.seconds_per_step = (time.monotonic() - started) / n_steps if known else math.inf
+        return n_steps, values
+
+    def _bound_now(self) -> Bound:
+        """Compute the bound of the present parameters with the compiled chunk, by a step of size zero."""
+        inputs, _ = self._chunk_inputs(1.0, step_size=0.0, max_steps=1)
+        return _floats(run_chunk(inputs, _copied(self.state))[1])
+
+    def _chunk_inputs(
+        self, fraction: float, step_size: float, max_steps: int | None = None
+    ) -> tuple[ChunkInputs, int]:
         capacity = chunk_capacity(
             self._model(), self.stage, self.reparameterization, self.batch_size
         )
-        n_steps = min([capacity, *self._steps_to_events(fraction)])
+        n_steps = min([capacity, *self._steps_to_events(fraction), max_steps or capacity])
         rows = None
         if self.order is not None:
             rows = np.zeros((capacity, self.batch_size), np.int32)
             rows[:n_steps] = self.order.steps(self.step, n_steps)
         per_step = 0.0 if self.budget.max_steps is None else 1.0 / self.budget.max_steps
-        inputs = ChunkInputs(
+        return ChunkInputs(
             held=self.held,
             table=self.table,
             index=None if rows is None else jnp.asarray(rows),
             fractions=jnp.asarray([fraction, per_step], jnp.float32),
-            step_size=jnp.asarray(self._step_size(), jnp.float32),
+            step_size=jnp.asarray(step_size, jnp.float32),
             n_steps=jnp.asarray(n_steps, jnp.int32),
             key=jax.random.fold_in(jax.random.fold_in(self.key, self.step), self.halvings),
             capacity=capacity,
@@ -203,13 +233,15 @@ class _Run:
             schedule=self.schedule,
             reparameterization=self.reparameterization,
             optimizer=self.optimizer,
-        )
-        self.state, bound = run_chunk(inputs, self.state)
-        return n_steps, Bound(*(float(value) for value in bound))  # pyright: ignore[reportArgumentType]
+        ), n_steps
 
     def _steps_to_events(self, fraction: float) -> list[int]:
         """Steps to what must fall on the end of a chunk: stage changes, records, the end of the budget."""
         events = self.plan.steps_to_next(self.step, self.budget)
+        if self.budget.max_seconds is not None:
+            # Time is looked at between chunks only, so a chunk must not take long.
+            per_step = math.inf if self.seconds_per_step is None else self.seconds_per_step
+            events.append(max(int(self.budget.max_seconds / _N_RECORDS / per_step), 1))
         next_record = (math.floor(fraction * _N_RECORDS + 1e-9) + 1) / _N_RECORDS
         to_record = self.budget.steps_to(min(next_record, 1.0), self.step)
         return events if to_record is None else [*events, max(to_record, 1)]
@@ -261,7 +293,7 @@ class _Run:
     def _recover(self) -> None:
         where = f"step {self.step:,} ({self.stage})"
         if self.halvings == _MAX_HALVINGS:
-            raise TrainingDiverged(
+            raise TrainingDivergedError(
                 f"the bound became non-finite near {where}, and again with the step size halved "
                 f"{_MAX_HALVINGS} times. Try a smaller `learning_rate` than {self.learning_rate:g}, and "
                 "look for extreme values in the data."
@@ -269,6 +301,7 @@ class _Run:
         self.halvings += 1
         self.step, self.stage = self.snapshot.step, self.snapshot.stage
         self.state, self.held = _copied(self.snapshot.state), self.snapshot.held
+        self.fresh_snapshot = self.snapshot
         self.pending = []
         warnings.warn(
             f"the bound became non-finite near {where}: back to step {self.step:,}, with the "
@@ -276,6 +309,14 @@ class _Run:
             RuntimeWarning,
             stacklevel=4,
         )
+
+
+def _floats(bound: Bound) -> Bound:
+    return Bound(*(float(value) for value in bound))  # pyright: ignore[reportArgumentType]
+
+
+def _is_finite(bound: Bound) -> bool:
+    return all(math.isfinite(value) for value in bound)
 
 
 @jax.jit

@@ -3,10 +3,17 @@
 import dataclasses
 import sys
 import time
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +43,7 @@ class Record:
     held_out_mnll: float | None = None
 
 
+@runtime_checkable
 class AbstractCallback(Protocol):
     """Something told of the training's progress; implement these two methods to listen.
 
@@ -66,7 +74,7 @@ class ProgressBar:
         >>> ProgressBar("training").on_end()
     """
 
-    def __init__(self, description: str, n_rows: int = 1, seconds_between_lines: float = 5.0):
+    def __init__(self, description: str, n_rows: float = 1.0, seconds_between_lines: float = 5.0):
         self._description = description
         self._n_rows = n_rows
         self._seconds_between_lines = seconds_between_lines
@@ -80,10 +88,12 @@ class ProgressBar:
         if record.held_out_mnll is not None:
             text += f"  held-out MNLL {record.held_out_mnll:.3f}"
         if self._console.is_terminal:
-            self._bar().update(0, completed=record.fraction, status=text)
+            self._bar().update(TaskID(0), completed=record.fraction, status=text)
         elif time.monotonic() - self._last_line > self._seconds_between_lines:
             self._last_line = time.monotonic()
-            self._console.print(f"{self._description} {record.fraction:4.0%}  {text}", soft_wrap=True)
+            self._console.print(
+                f"{self._description} {record.fraction:4.0%}  {text}", soft_wrap=True
+            )
 
     def on_end(self) -> None:
         """Take the bar off the terminal."""

@@ -32,7 +32,11 @@ class Stage:
     n_mc: int
 
     def __str__(self) -> str:
-        learned = ["q(W)", *(["theta"] if self.theta else []), *(["q(Omega)"] if self.omega else [])]
+        learned = [
+            "q(W)",
+            *(["theta"] if self.theta else []),
+            *(["q(Omega)"] if self.omega else []),
+        ]
         return f"{' + '.join(learned)}, {self.n_mc} sample{'s' if self.n_mc > 1 else ''}"
 
 
@@ -109,7 +113,5 @@ def trainable(model: DeepGP, stage: Stage) -> PyTree[bool]:
     )
 
 
-def _all(
-    part: AbstractKernel | AbstractLikelihood | AbstractSpectrum, value: bool
-) -> PyTree[bool]:
+def _all(part: AbstractKernel | AbstractLikelihood | AbstractSpectrum, value: bool) -> PyTree[bool]:
     return jax.tree.map(lambda _: value, part)

@@ -1,0 +1,69 @@
+"""The training step of bochner, through the compiled chunk that `bochner.training.train` runs."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.configurations import Configuration
+from bochner.data.table import RowOrder, Table
+from bochner.layers import LayerSettings
+from bochner.likelihoods import Gaussian, Softmax
+from bochner.model import DeepGP
+from bochner.reparameterization import AbstractReparameterization
+from bochner.training import Constant, Stage, trainable
+from bochner.training.chunk import ChunkInputs, State, chunk_capacity, run_chunk
+from bochner.training.loop import ADAM
+
+
+def start_model(configuration: Configuration) -> DeepGP:
+    """Build the model of a configuration: RBF kernels, VAR-FIXED frequencies."""
+    c = configuration
+    widths = [*[c.width] * (c.n_layers - 1), c.d_out]
+    return DeepGP.start(
+        [LayerSettings(width, n_rf=c.n_rf) for width in widths],
+        Softmax() if c.classification else Gaussian.start(c.d_out),
+        d_in=c.d_in,
+        feed_inputs=c.feed_inputs,
+        key=jax.random.key(0),
+    )
+
+
+def make(
+    configuration: Configuration, n_mc: int, reparameterization: AbstractReparameterization
+) -> tuple[Callable[[], None], int]:
+    """Give a function that runs one chunk, and how many steps it has."""
+    X, y = configuration.data()
+    model = start_model(configuration)
+    stage = Stage(theta=True, omega=True, n_mc=n_mc)
+    capacity = chunk_capacity(model, stage, reparameterization, configuration.batch)
+    learned, held = eqx.partition(model, trainable(model, stage))
+    state = State(learned, ADAM.init(learned))
+    table = Table.of(X, y)
+    order = RowOrder(table.n_rows, configuration.batch, seed=(0,))
+    step = 0
+
+    def run() -> None:
+        nonlocal state, step
+        inputs = ChunkInputs(
+            held=held,
+            table=table,
+            index=jnp.asarray(order.steps(step, capacity)),
+            fractions=jnp.zeros(2),
+            step_size=jnp.asarray(0.01),
+            n_steps=jnp.asarray(capacity, jnp.int32),
+            key=jax.random.fold_in(jax.random.key(1), step),
+            capacity=capacity,
+            stage=stage,
+            schedule=Constant(),
+            reparameterization=reparameterization,
+            optimizer=ADAM,
+        )
+        state, bound = run_chunk(inputs, state)
+        if not np.isfinite(float(bound.elbo)):
+            raise FloatingPointError("the bound became non-finite, so the timing means nothing.")
+        step += capacity
+
+    return run, capacity

@@ -1,0 +1,77 @@
+"""A training step of GPyTorch's deep Gaussian process: inducing points, doubly stochastic inference."""
+
+from collections.abc import Callable
+
+import gpytorch
+import torch
+from gpytorch.models.deep_gps import DeepGP, DeepGPLayer
+
+from benchmarks.configurations import Configuration
+from benchmarks.threads import n_threads
+
+N_INDUCING = 128
+
+
+class Layer(DeepGPLayer):
+    """A layer of independent processes with an RBF kernel and inducing points of their own."""
+
+    def __init__(self, d_in: int, d_out: int | None, *, linear_mean: bool):
+        batch_shape = torch.Size([] if d_out is None else [d_out])
+        distribution = gpytorch.variational.CholeskyVariationalDistribution(
+            N_INDUCING, batch_shape=batch_shape
+        )
+        strategy = gpytorch.variational.VariationalStrategy(
+            self,
+            torch.randn(*batch_shape, N_INDUCING, d_in),
+            distribution,
+            learn_inducing_locations=True,
+        )
+        super().__init__(strategy, d_in, d_out)
+        means = gpytorch.means
+        self.mean_module = means.LinearMean(d_in) if linear_mean else means.ConstantMean()
+        self.covar_module = gpytorch.kernels.ScaleKernel(
+            gpytorch.kernels.RBFKernel(batch_shape=batch_shape, ard_num_dims=d_in),
+            batch_shape=batch_shape,
+        )
+
+    def forward(self, x: torch.Tensor):
+        return gpytorch.distributions.MultivariateNormal(
+            self.mean_module(x),  # pyright: ignore[reportArgumentType]
+            self.covar_module(x),  # pyright: ignore[reportArgumentType]
+        )
+
+
+class TwoLayers(DeepGP):
+    """One hidden layer of the configuration's width."""
+
+    def __init__(self, configuration: Configuration):
+        super().__init__()
+        self.hidden = Layer(configuration.d_in, configuration.width, linear_mean=True)
+        self.last = Layer(configuration.width, None, linear_mean=False)
+        self.likelihood = gpytorch.likelihoods.GaussianLikelihood()
+
+    def forward(self, x: torch.Tensor):
+        return self.last(self.hidden(x))
+
+
+def make(configuration: Configuration, n_mc: int) -> Callable[[int], None]:
+    """Give a function that runs a number of steps."""
+    torch.set_num_threads(n_threads())
+    torch.manual_seed(0)
+    X, Y = (torch.from_numpy(array) for array in configuration.data())
+    model = TwoLayers(configuration)
+    objective = gpytorch.mlls.DeepApproximateMLL(
+        gpytorch.mlls.VariationalELBO(model.likelihood, model, configuration.n_rows)
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
+
+    def run(n_steps: int) -> None:
+        for _ in range(n_steps):
+            rows = torch.randint(configuration.n_rows, (configuration.batch,))
+            optimizer.zero_grad(set_to_none=True)
+            with gpytorch.settings.num_likelihood_samples(n_mc):
+                loss = -objective(model(X[rows]), Y[rows, 0])  # pyright: ignore[reportOperatorIssue]
+            loss.backward()
+            optimizer.step()
+
+    return run

@@ -1,0 +1,44 @@
+"""`python -m experiments` lists the experiments; `python -m experiments NAME` runs one."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from experiments import defaults, toy
+from experiments.runner import Experiment, run_experiment
+
+EXPERIMENTS: dict[str, Experiment] = {"toy": toy.EXPERIMENT, "defaults": defaults.EXPERIMENT}
+
+
+def main(
+    name: Annotated[
+        str | None, typer.Argument(help="Which experiment; none lists them all.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short version, under 40 s on 2 cores.")
+    ] = False,
+    out: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
+        "experiments/results"
+    ),
+) -> None:
+    """Run an experiment by name, going on where an interrupted run stopped."""
+    console = Console()
+    if name is None:
+        table = Table("name", "what it shows")
+        for key, experiment in EXPERIMENTS.items():
+            table.add_row(key, experiment.summary)
+        console.print(table)
+        return
+    if name not in EXPERIMENTS:
+        nearest = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+        raise typer.BadParameter(f"there is no experiment {name!r}.{hint}", param_hint="NAME")
+    console.print(f"Results in {run_experiment(name, EXPERIMENTS[name], out, quick)}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,172 @@
+"""`bochner demo`: the main job on data that ships with scikit-learn."""
+
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the plots.")] = Path(
+        "bochner-demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Training steps of each model; default: chosen by size."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
+) -> None:
+    """Fit a table, the digits and a step function; print metrics beside baselines; write plots."""
+    console = Console()
+    started = time.monotonic()
+    output.mkdir(parents=True, exist_ok=True)
+    if find_spec("matplotlib") is None:
+        console.print("The demo draws plots: install matplotlib with `pip install bochner[plots]`.")
+        raise typer.Exit(code=1)
+    settings = {"random_state": seed, "max_steps": max_steps, "verbose": 0 if quiet else 1}
+    for title, show in (
+        ("Regression: diabetes progression, 442 patients", _table),
+        ("Classification: handwritten digits, 1,797 images", _digits),
+        ("A step function, 100 points", _step),
+    ):
+        console.print(f"\n[bold]{title}[/bold]")
+        console.print(show(settings, output, seed))
+    plots = sorted(path.name for path in output.glob("*.png"))
+    console.print(f"\nPlots in {output}/: {', '.join(plots)}")
+    console.print(f"Done in {time.monotonic() - started:.0f} s.")
+
+
+def _table(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
+    from sklearn.datasets import load_diabetes
+    from sklearn.linear_model import LinearRegression
+    from sklearn.model_selection import train_test_split
+
+    from bochner import DeepGPRegressor
+
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
+    model = DeepGPRegressor(**settings).fit(X_train, y_train)
+    baseline = LinearRegression().fit(X_train, y_train)
+    noise = float(np.std(y_train - baseline.predict(X_train), ddof=X.shape[1] + 1))
+    _write(model.plot_learning_curve(), output / "table-learning-curve.png")
+    _write(model.plot_calibration(X_test, y_test), output / "table-calibration.png")
+    _write(model.plot_relevance(), output / "table-relevance.png")
+    return _regression_rows(
+        model.evaluate(X_test, y_test),
+        _gaussian_metrics(np.asarray(y_test), baseline.predict(X_test), noise),
+        "linear regression",
+    )
+
+
+def _digits(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
+    from sklearn.datasets import load_digits
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from bochner import DeepGPClassifier, metrics
+
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = (
+        np.asarray(part) for part in train_test_split(X, y, test_size=0.25, random_state=seed)
+    )
+    model = DeepGPClassifier(**settings).fit(X_train, y_train)
+    baseline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    probabilities = baseline.fit(X_train, y_train).predict_proba(X_test)
+    _write(model.plot_learning_curve(), output / "digits-learning-curve.png")
+    _write(model.plot_calibration(X_test, y_test), output / "digits-calibration.png")
+    found = model.evaluate(X_test, y_test)
+    own = np.log(probabilities[np.arange(len(y_test)), y_test])
+    table = RichTable("", "error rate", "MNLL", "calibration error")
+    table.add_row(
+        "bochner", f"{found['error_rate']:.1%}", f"{found['mnll']:.3f}", f"{found['ece']:.3f}"
+    )
+    table.add_row(
+        "logistic regression",
+        f"{metrics.error_rate(y_test, probabilities.argmax(axis=1)):.1%}",
+        f"{metrics.mnll(own):.3f}",
+        f"{metrics.ece(y_test, probabilities):.3f}",
+    )
+    return table
+
+
+def _step(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+
+    from bochner import DeepGPRegressor
+
+    X, y = step_function(100, seed)
+    X_test, y_test = step_function(1000, seed + 1)
+    model = DeepGPRegressor(**settings).fit(X, y)
+    baseline = GaussianProcessRegressor(RBF() + WhiteKernel(0.01), normalize_y=True, random_state=0)
+    mean, std = baseline.fit(X, y).predict(X_test, return_std=True)
+    _write(plot_posterior(model, X, y), output / "step-posterior.png")
+    return _regression_rows(
+        model.evaluate(X_test, y_test),
+        _gaussian_metrics(y_test, mean, std),
+        "Gaussian process (scikit-learn)",
+    )
+
+
+def step_function(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Make n noisy points of a step from 0 to 1 at zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 1))
+    return X, np.where(X[:, 0] > 0, 1.0, 0.0) + 0.02 * rng.normal(size=n)
+
+
+def plot_posterior(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
+    """Draw data, predictive mean, 90 % interval and some function draws of a model with one input."""
+    import matplotlib.pyplot as plt
+
+    grid = np.linspace(X.min(), X.max(), 400)[:, None]
+    low, high = model.predict_interval(grid, 0.9).T
+    ax = plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
+    ax.fill_between(
+        grid[:, 0], low, high, color="#1f5fa8", alpha=0.18, linewidth=0, label="90 % interval"
+    )
+    for f in model.sample_functions(12):
+        ax.plot(grid[:, 0], f(grid), color="#1f5fa8", alpha=0.35, linewidth=0.7)
+    ax.plot(grid[:, 0], model.predict(grid), color="#1f5fa8", linewidth=2, label="mean")
+    ax.scatter(X[:, 0], y, s=9, color="black", zorder=3, label="data")
+    ax.legend(frameon=False, loc="upper left")
+    ax.set_xlabel("x")
+    ax.set_ylabel("y")
+    ax.set_title("Posterior with function draws")
+    return ax
+
+
+def _gaussian_metrics(y: np.ndarray, mean: np.ndarray, std: Any) -> dict[str, float]:
+    from bochner import metrics
+
+    z = (y - mean) / std
+    log_density = -0.5 * z**2 - np.log(std) - 0.5 * np.log(2 * np.pi)
+    return {
+        "rmse": metrics.rmse(y, mean),
+        "mnll": metrics.mnll(log_density),
+        "coverage_90": float(np.mean(np.abs(z) <= 1.6449)),
+    }
+
+
+def _regression_rows(ours: dict[str, float], theirs: dict[str, float], name: str) -> RichTable:
+    table = RichTable("", "RMSE", "MNLL", "coverage of 90 % intervals")
+    for label, found in (("bochner", ours), (name, theirs)):
+        table.add_row(
+            label, f"{found['rmse']:.3f}", f"{found['mnll']:.3f}", f"{found['coverage_90']:.1%}"
+        )
+    return table
+
+
+def _write(ax: Any, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    ax.figure.savefig(path, dpi=150)
+    plt.close(ax.figure)

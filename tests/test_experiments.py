@@ -1,0 +1,118 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import experiments.__main__ as command
+from experiments.runner import Experiment, run_experiment
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*arguments):
+    app = typer.Typer()
+    app.command()(command.main)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def squares():
+    """An experiment that squares numbers, and the jobs it has run."""
+    ran, reported = [], []
+
+    def run_job(job):
+        ran.append(job["number"])
+        return {"square": job["number"] ** 2}
+
+    def jobs(quick):
+        return [{"number": number} for number in range(2 if quick else 4)]
+
+    experiment = Experiment(
+        "squares", jobs, run_job, lambda records, folder: reported.append(records)
+    )
+    experiment_run = ran, reported
+    return experiment, *experiment_run
+
+
+def test_the_module_lists_its_experiments():
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "toy" in done.stdout
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    result = run("toi")
+    assert result.exit_code == 2
+    assert "Did you mean 'toy'?" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_second_run_computes_nothing_and_reports_all(squares, tmp_path):
+    experiment, ran, reported = squares
+    path = run_experiment("squares", experiment, tmp_path, quick=False)
+    run_experiment("squares", experiment, tmp_path, quick=False)
+    assert ran == [0, 1, 2, 3]
+    assert [[record["result"]["square"] for record in records] for records in reported] == [
+        [0, 1, 4, 9]
+    ] * 2
+    assert len(path.read_text().splitlines()) == 4
+
+
+def test_a_line_cut_off_by_a_crash_is_computed_again(squares, tmp_path):
+    experiment, ran, reported = squares
+    path = run_experiment("squares", experiment, tmp_path, quick=False)
+    whole = path.read_text()
+    path.write_text(whole[:-20])
+    run_experiment("squares", experiment, tmp_path, quick=False)
+    assert ran == [0, 1, 2, 3, 3]
+    assert [json.loads(line)["job"]["number"] for line in path.read_text().splitlines()] == [
+        0, 1, 2, 3,
+    ]  # fmt: skip
+    assert [record["job"]["number"] for record in reported[1]] == [0, 1, 2, 3]
+
+
+def test_an_interrupted_run_keeps_what_it_finished(squares, tmp_path):
+    experiment, ran, _ = squares
+    run_job = experiment.run
+
+    def interrupted(job):
+        if job["number"] == 2:
+            raise KeyboardInterrupt
+        return run_job(job)
+
+    broken = Experiment("squares", experiment.jobs, interrupted, experiment.report)
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment("squares", broken, tmp_path, quick=False)
+    run_experiment("squares", experiment, tmp_path, quick=False)
+    assert ran == [0, 1, 2, 3]
+
+
+def test_quick_results_are_kept_apart_from_full_ones(squares, tmp_path):
+    experiment, ran, _ = squares
+    quick = run_experiment("squares", experiment, tmp_path, quick=True)
+    full = run_experiment("squares", experiment, tmp_path, quick=False)
+    assert quick != full
+    assert ran == [0, 1, 0, 1, 2, 3]
+
+
+def test_the_toy_runs_quickly_and_resumes(tmp_path):
+    result = run("toy", "--quick", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    path = tmp_path / "toy-quick.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {(r["job"]["function"], r["job"]["n_layers"]) for r in records} == {
+        ("composed", 1), ("composed", 2), ("step", 1), ("step", 2),
+    }  # fmt: skip
+    for record in records:
+        assert {"rmse", "mnll", "crps", "coverage_90", "elbo"} <= set(record["result"])
+        assert record["seconds"] > 0
+        assert "cores" in record["machine"]
+    before = path.read_bytes()
+    again = run("toy", "--quick", "--out", tmp_path)
+    assert again.exit_code == 0
+    assert path.read_bytes() == before
+    assert "composed" in again.output

@@ -1,0 +1,54 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bochner.threads import respect_thread_limits
+
+COMPUTE = """
+import os
+import bochner
+import jax.numpy as jnp
+(jnp.ones((300, 300)) @ jnp.ones((300, 300))).block_until_ready()
+print(os.environ.get("NPROC"), len(os.listdir("/proc/self/task")))
+"""
+
+
+def compute_elsewhere(**variables):
+    """Compute in a new process; gives what XLA was told, and how many threads there are."""
+    inherited = {k: v for k, v in os.environ.items() if k not in ("NPROC", "OMP_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", COMPUTE],
+        env=inherited | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    told, n_threads = done.stdout.split()
+    return told, int(n_threads)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
+def test_the_number_of_threads_follows_omp_num_threads():
+    told_one, threads_of_one = compute_elsewhere(OMP_NUM_THREADS="1")
+    told_eight, threads_of_eight = compute_elsewhere(OMP_NUM_THREADS="8")
+    assert (told_one, told_eight) == ("1", "8")
+    # Several pools follow the limit, beside a fixed number of other threads.
+    assert threads_of_eight - threads_of_one >= 7
+
+
+@pytest.mark.parametrize(("given", "told"), [("3", "3"), ("", None), ("0", None), ("many", None)])
+def test_xla_is_told_a_limit_only_where_there_is_one(monkeypatch, given, told):
+    monkeypatch.delenv("NPROC", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", given)
+    respect_thread_limits()
+    assert os.environ.get("NPROC") == told
+
+
+def test_a_limit_meant_for_xla_itself_is_kept(monkeypatch):
+    monkeypatch.setenv("NPROC", "2")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    respect_thread_limits()
+    assert os.environ["NPROC"] == "2"
