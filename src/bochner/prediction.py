@@ -239,12 +239,16 @@ def _mixture_quantile(
             proposal = middle
         else:
             newton = y - excess / jnp.maximum(density(y), 1e-30)
-            proposal = jnp.where((newton > low) & (newton < high), newton, middle)
+            proposal = jnp.where((newton >= low) & (newton <= high), newton, middle)
         return low, high, proposal, jnp.abs(proposal - y), count + 1
 
+    # Of the narrowest draw, since modes may lie far apart; below a few roundings nothing can be gained.
+    width, rounding = jnp.min(deviations, axis=0), 4 * jnp.finfo(F.dtype).eps
+
     def unfinished(carry):
-        tolerance = 0.01 if likelihood.discrete else 1e-6 * spread
-        return jnp.any(carry[3] > tolerance) & (carry[4] < 100)
+        _, _, y, change, count = carry
+        tolerance = 0.01 if likelihood.discrete else 1e-6 * width + rounding * jnp.abs(y)
+        return jnp.any(change > tolerance) & (count < 100)
 
     start = jnp.clip(jnp.mean(means, axis=0) + ndtri(level) * spread, low, high)
     carry = (low, high, start, jnp.full_like(start, jnp.inf), jnp.asarray(0))

@@ -53,7 +53,7 @@ def _table(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
     model = DeepGPRegressor(**settings).fit(X_train, y_train)
     baseline = LinearRegression().fit(X_train, y_train)
-    noise = float(np.std(y_train - baseline.predict(X_train), ddof=X.shape[1] + 1))
+    noise = float(np.std(y_train - baseline.predict(X_train), ddof=1))
     _write(model.plot_learning_curve(), output / "table-learning-curve.png")
     _write(model.plot_calibration(X_test, y_test), output / "table-calibration.png")
     _write(model.plot_relevance(), output / "table-relevance.png")

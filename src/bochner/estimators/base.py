@@ -4,11 +4,10 @@ import contextlib
 import copy
 import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +21,7 @@ from bochner.estimators.config import Config, check_choice, check_whole_number
 from bochner.estimators.inputs import check_X
 from bochner.estimators.plots import PlotsMixin
 from bochner.estimators.recipes import PRESETS, Situation, fill
+from bochner.layers import Layer
 from bochner.likelihoods import AbstractLikelihood
 from bochner.model import DeepGP, FunctionDraw
 from bochner.prediction import (
@@ -31,13 +31,16 @@ from bochner.prediction import (
     Posterior,
     Samples,
 )
+from bochner.spectra import PriorFixed
 from bochner.training import SCHEDULES, HeldOut, ProgressBar, train
 
 _MIN_ROWS_TO_VALIDATE = 200
 _N_DRAWS_TO_VALIDATE = 30
 _MAX_ROWS_FOR_BOUND = 10_000
+_PATIENCE = 10
 _MODEL_FIELDS = (
-    "n_layers", "width", "n_random_features", "kernel", "ard", "omega", "feed_inputs", "likelihood",
+    "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
+    "likelihood", "preprocessing", "lengthscale_factor", "initial_log_var", "noise_variance",
 )  # fmt: skip
 
 
@@ -111,18 +114,14 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
 
     # What the task decides.
 
-    _likelihoods: dict[str, type]
+    _likelihoods: Mapping[str, type[AbstractLikelihood]]
 
     def _learn_targets(self, Y: np.ndarray, config: Config) -> TargetScaling:
         """Learn how targets are scaled, after checking their range."""
         raise NotImplementedError
 
-    def _start_likelihood(self, config: Config, Y: np.ndarray) -> AbstractLikelihood:
-        """Build the likelihood with its initial values."""
-        raise NotImplementedError
-
-    def _n_functions(self, config: Config, Y: np.ndarray) -> int:
-        """How many functions the last layer has."""
+    def _n_targets(self, Y: np.ndarray) -> int:
+        """How many targets or classes the likelihood has."""
         raise NotImplementedError
 
     # Fitting.
@@ -135,7 +134,15 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         situation = Situation(n_rows, d_in, classification=n_classes > 0, n_classes=n_classes)
         values = fill(given, self.preset, situation)
         values["seed"] = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        return Config.checked(values, self._likelihoods)
+        config = Config.checked(values, self._likelihoods)
+        if isinstance(config.theta_from, int) and 0 < (config.max_steps or 0) <= config.theta_from:
+            warnings.warn(
+                f"theta_from={config.theta_from:,} is not reached within max_steps={config.max_steps:,}: lengthscales, "
+                "variances and noise stay at their initial values. Raise `max_steps` or lower `theta_from`.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return config
 
     def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, n_classes: int = 0) -> None:
         """Learn scaling and model from checked arrays."""
@@ -170,10 +177,12 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         )
 
     def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP:
+        likelihood = self._likelihoods[config.likelihood]
+        d_out = likelihood.n_functions(self._n_targets(Y))
         with self._on_device():
             return DeepGP.start(
-                config.layer_settings(d_in, self._n_functions(config, Y)),
-                self._start_likelihood(config, self._target_scaling(Y)),
+                config.layer_settings(d_in, d_out),
+                likelihood.from_targets(self._target_scaling(Y), config.noise_variance),
                 d_in=d_in,
                 feed_inputs=config.feed_inputs,
                 key=self._key("start"),
@@ -225,7 +234,7 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
             posterior = Posterior.draw(model, n_draws=_N_DRAWS_TO_VALIDATE, key=key)
             return float(-np.average(posterior.map_rows(LogDensity(), X, Y=Y), weights=weights))
 
-        return HeldOut(mnll)
+        return HeldOut(mnll, patience=_PATIENCE)
 
     def _in_own_units(self, record, n_past_steps: int) -> dict[str, Any]:
         values = dataclasses.asdict(record)
@@ -348,25 +357,16 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
 
     @property
     def relevance_(self) -> np.ndarray:
-        """How much each input matters: inverse lengthscale where inputs enter, relative to the largest.
+        """How much each input matters, relative to the one that matters most.
 
-        Where inputs are fed forward, each layer's own scales count, by root mean square. With q(Omega) learned, the
-        size of the learned frequencies takes the place of the inverse lengthscale.
+        The inverse lengthscale of the input, by root mean square over the layers that it enters. Where q(Omega) is
+        learned, the root mean square of its frequencies takes the place of the inverse lengthscale.
         """
         check_is_fitted(self)
-        d_in, layers = self.n_features_in_, self.model_.layers
-        entering = layers if self.model_.feed_inputs else layers[:1]
-        squares = []
-        for layer in entering:
-            noise = (
-                None
-                if layer.spectrum.noise_shape is None
-                else jnp.zeros(layer.spectrum.noise_shape)
-            )
-            Omega = layer.spectrum.Omega(layer.kernel, noise)
-            squares.append(np.mean(np.asarray(Omega)[-d_in:] ** 2, axis=1))
+        layers = self.model_.layers if self.model_.feed_inputs else self.model_.layers[:1]
+        squares = [_squared_frequencies(layer)[-self.n_features_in_ :] for layer in layers]
         sizes = np.sqrt(np.mean(squares, axis=0))
-        return sizes / max(float(sizes.max()), 1e-300)
+        return sizes / sizes.max()
 
     # Saving.
 
@@ -385,10 +385,7 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         return hasattr(self, "model_")
 
 
-Wrapped = Callable[[Any], Any]
-
-
-class ScaledFunction(eqx.Module):
+class ScaledFunction:
     """A function drawn from the posterior, on raw inputs and in the targets' units.
 
     The same function wherever it is evaluated; NumPy arrays in give NumPy arrays out, and JAX arrays can be
@@ -404,9 +401,10 @@ class ScaledFunction(eqx.Module):
         True
     """
 
-    draw: FunctionDraw
-    inputs: InputScaling = eqx.field(static=True)
-    finish: Wrapped = eqx.field(static=True)
+    def __init__(
+        self, draw: FunctionDraw, scaling: InputScaling, finish: Callable[[jax.Array], jax.Array]
+    ):
+        self._draw, self._scaling, self._finish = draw, scaling, finish
 
     def __call__(self, X: Any) -> Any:
         """Evaluate at the rows of X."""
@@ -417,5 +415,14 @@ class ScaledFunction(eqx.Module):
             raise ValueError(
                 f"a drawn function takes a matrix, one row a point; got shape {X.shape}."
             )
-        values = self.finish(self.draw(jnp.asarray(self.inputs(X), jnp.float32)))
+        values = self._finish(self._draw(jnp.asarray(self._scaling(X), jnp.float32)))
         return values if traced else np.asarray(values)
+
+
+def _squared_frequencies(layer: Layer) -> np.ndarray:
+    """Compute the mean square of a layer's frequencies for each input, without a Matern kernel's scales."""
+    if isinstance(layer.spectrum, PriorFixed):
+        d_in = layer.spectrum.epsilon.shape[0]
+        return np.broadcast_to(np.exp(-2.0 * np.asarray(layer.kernel.log_lengthscale)), (d_in,))
+    q_Omega = layer.spectrum.q_Omega  # pyright: ignore[reportAttributeAccessIssue]
+    return np.asarray(jnp.mean(q_Omega.mean**2 + q_Omega.variance, axis=1))

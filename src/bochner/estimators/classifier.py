@@ -14,8 +14,8 @@ from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
 from bochner.estimators.inputs import check_labels, check_weights, check_X
-from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, AbstractLikelihood
-from bochner.prediction import LogDensity, Probabilities
+from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS
+from bochner.prediction import LogDensity, Probabilities, Several
 
 
 class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
@@ -55,6 +55,10 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         device: where to compute.
         random_state: seed of everything.
         verbose: 1 shows progress.
+
+    Attributes:
+        classes_: the classes, in the order of the columns of `predict_proba`.
+        config_: every setting of the fit, with the value used; the other attributes are those of `DeepGPRegressor`.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -148,7 +152,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
-                f"y must hold at least two classes; got one class only, {classes[0]!r}. "
+                f"y must hold at least two classes; got one class only, {classes.tolist()[0]!r}. "
                 "Check that the right column is the target."
             )
         if not self._goes_on():
@@ -176,7 +180,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             self.classes_ = np.unique(y if classes is None else classes)
             if len(self.classes_) < 2:
                 raise ValueError(
-                    f"y must hold at least two classes; got one class only, {self.classes_[0]!r}. "
+                    f"y must hold at least two classes; got one class only, {self.classes_.tolist()[0]!r}. "
                     "Name all classes in `classes`."
                 )
         weights = self._weights(y, sample_weight, X)
@@ -189,11 +193,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         Args:
             X: rows to predict.
         """
-        return self._probabilities(self._checked_inputs(X))
-
-    def _probabilities(self, X: np.ndarray) -> np.ndarray:
-        probabilities = self._predictive(Probabilities(), X).astype(np.float64)
-        return probabilities / probabilities.sum(axis=1, keepdims=True)
+        return _normalized(self._predictive(Probabilities(), self._checked_inputs(X)))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.
@@ -201,7 +201,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         Args:
             X: rows to predict.
         """
-        return self.classes_[self._probabilities(self._checked_inputs(X)).argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
         """Compute the log probability of each row's class.
@@ -235,12 +236,13 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             y: their classes.
         """
         X = self._checked_inputs(X)
-        labels = self._encoded(check_labels(y, X))[:, 0]
-        probabilities = self._probabilities(X)
-        own = probabilities[np.arange(len(labels)), labels]
+        Y = self._encoded(check_labels(y, X))
+        parts = {"probabilities": Probabilities(), "log_density": LogDensity()}
+        found = self._predictive(Several(parts), X, Y=Y)
+        labels, probabilities = Y[:, 0], _normalized(found["probabilities"])
         return {
             "error_rate": metrics.error_rate(labels, probabilities.argmax(axis=1)),
-            "mnll": metrics.mnll(np.log(np.maximum(own, np.finfo(np.float32).tiny))),
+            "mnll": metrics.mnll(found["log_density"]),
             "brier": metrics.brier(labels, probabilities),
             "ece": metrics.ece(labels, probabilities),
         }
@@ -257,8 +259,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         if np.any(unknown):
             row = int(np.argmax(unknown))
             raise ValueError(
-                f"y holds the class {y[row]!r} in row {row}, which was not there at the first fit; the classes are "
-                f"{list(self.classes_)}."
+                f"y holds the class {y.tolist()[row]!r} in row {row}, which was not there at the first fit; the "
+                f"classes are {self.classes_.tolist()}."
             )
         return index[:, None].astype(np.int32)
 
@@ -266,14 +268,18 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         return Y
 
     def _learn_targets(self, Y: np.ndarray, config: Config) -> TargetScaling:
-        return TargetScaling.none(1)
-
-    def _start_likelihood(self, config: Config, Y: np.ndarray) -> AbstractLikelihood:
         if config.likelihood == "bernoulli" and len(self.classes_) != 2:
             raise ValueError(
-                f"likelihood='bernoulli' is for two classes; y has {len(self.classes_)}. Use likelihood='softmax'."
+                f"likelihood='bernoulli' is for two classes; y has {len(self.classes_)}. "
+                "Use likelihood='softmax'."
             )
-        return self._likelihoods[config.likelihood]()
+        return TargetScaling.none(1)
 
-    def _n_functions(self, config: Config, Y: np.ndarray) -> int:
-        return self._likelihoods[config.likelihood].n_functions(len(self.classes_))
+    def _n_targets(self, Y: np.ndarray) -> int:
+        return len(self.classes_)
+
+
+def _normalized(probabilities: np.ndarray) -> np.ndarray:
+    """Let each row sum to one in float64, as scikit-learn expects."""
+    probabilities = probabilities.astype(np.float64)
+    return probabilities / probabilities.sum(axis=1, keepdims=True)

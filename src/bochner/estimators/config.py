@@ -57,7 +57,7 @@ class Config:
     @classmethod
     def checked(cls, values: dict[str, Any], likelihoods: Iterable[str]) -> "Config":
         """Check each value and give the configuration; lists become tuples."""
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        values = {name: _plain(value) for name, value in values.items()}
         check_choice("omega", values["omega"], SPECTRA)
         check_choice("frequencies", values["frequencies"], FREQUENCIES)
         check_choice("likelihood", values["likelihood"], likelihoods)
@@ -214,6 +214,13 @@ def _check_moment(name: str, value: Any) -> None:
             f"`{name}` must be a number of steps, a fraction of the training such as 0.25, or {NEVER!r}; "
             f"got {value!r}."
         )
+
+
+def _plain(value: Any) -> Any:
+    """Give lists as tuples and NumPy's numbers as Python's, so that a configuration can be compared and saved."""
+    if isinstance(value, list | tuple | np.ndarray):
+        return tuple(_plain(item) for item in value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _each(value: Any) -> Sequence[Any]:

@@ -32,8 +32,11 @@ def save(estimator: BaseDeepGP, path: str | Path) -> None:
     header: dict[str, Any] = {name: getattr(estimator, name) for name in _PLAIN}
     header["estimator"] = type(estimator).__name__
     header["config"] = estimator.config_
+    # Not the device: the file may be opened where that one does not exist.
     header["parameters"] = {
-        name: value for name, value in estimator.get_params().items() if _is_plain(value)
+        name: value
+        for name, value in estimator.get_params().items()
+        if name != "device" and _is_plain(value)
     }
     if hasattr(estimator, "feature_names_in_"):
         header["feature_names"] = [str(name) for name in estimator.feature_names_in_]  # pyright: ignore[reportAttributeAccessIssue]
@@ -44,6 +47,9 @@ def save(estimator: BaseDeepGP, path: str | Path) -> None:
             if estimator.classes_.dtype == object
             else estimator.classes_.dtype.str,
         }
+    class_weight = getattr(estimator, "class_weight", None)
+    if isinstance(class_weight, dict):
+        header["class_weight"] = list(class_weight.items())
     if isinstance(estimator, DeepGPRegressor):
         header["n_targets"] = estimator.n_targets_
         header["one_target"] = bool(estimator._one_target)
@@ -85,6 +91,8 @@ def _rebuild(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> BaseDeepG
     estimator._target_scaling = TargetScaling(**_part(arrays, "target"))
     n_targets = len(estimator._target_scaling.center)
     if isinstance(estimator, DeepGPClassifier):
+        if "class_weight" in header:
+            estimator.class_weight = dict(header["class_weight"])
         classes = header["classes"]
         estimator.classes_ = np.asarray(classes["values"], dtype=np.dtype(classes["dtype"]))
     if isinstance(estimator, DeepGPRegressor):

@@ -77,14 +77,14 @@ def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
 
 def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
     """Give row weights as a float64 vector, ones by default; none negative, not all zero."""
+    if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+        raise ValueError("`sample_weight` must not be zero for all rows.")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         row = int(np.argmax(weights < 0))
         raise ValueError(
             f"`sample_weight` must not be negative; got {weights[row]:g} in row {row}."
         )
-    if not np.any(weights > 0):
-        raise ValueError("`sample_weight` must not be zero for all rows.")
     return weights
 
 

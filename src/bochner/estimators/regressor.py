@@ -13,7 +13,7 @@ from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
 from bochner.estimators.inputs import check_targets, check_weights, check_X
-from bochner.likelihoods import REGRESSION_LIKELIHOODS, AbstractLikelihood, Poisson
+from bochner.likelihoods import REGRESSION_LIKELIHOODS
 from bochner.prediction import LogDensity, Moments, Quantiles, Samples, Several
 
 
@@ -55,6 +55,16 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         device: `"cpu"`, `"gpu"`, `"gpu:1"`; None takes JAX's default.
         random_state: seed of everything.
         verbose: 1 shows progress.
+
+    Attributes:
+        config_: every setting of the fit, with the value used.
+        elbo_: the bound on the training data at the end, in the units of y. With `omega="var-fixed"` the held epsilon
+            acts as a parameter, so it is not strictly a bound on the evidence: compare models by it with care.
+        history_: a list of records over the training: bound, expected log-likelihood, KL, held-out MNLL, seconds.
+        model_: the `DeepGP` itself.
+        n_steps_: training steps done.
+        relevance_: how much each input matters.
+        total_weight_: total weight of the rows seen.
 
     Example:
         >>> import numpy as np
@@ -174,7 +184,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
     def _finish(self, F: jax.Array) -> jax.Array:
         mean, _ = self.model_.likelihood.moments(F)  # pyright: ignore[reportAttributeAccessIssue]
         scaling = self._target_scaling
-        values = mean * jnp.asarray(scaling.scale, F.dtype) + jnp.asarray(scaling.center, F.dtype)
+        scale, center = (jnp.asarray(v, F.dtype)[None, :] for v in (scaling.scale, scaling.center))
+        values = mean * scale + center
         return values[:, 0] if self._one_target else values
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float]:
@@ -239,14 +250,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             )
         return TargetScaling.standard(Y)
 
-    def _start_likelihood(self, config: Config, Y: np.ndarray) -> AbstractLikelihood:
-        likelihood = self._likelihoods[config.likelihood]
-        if likelihood is Poisson:
-            return Poisson.start(jnp.asarray(Y.mean(axis=0), jnp.float32))
-        return likelihood.start(Y.shape[1], config.noise_variance)  # pyright: ignore[reportAttributeAccessIssue]
-
-    def _n_functions(self, config: Config, Y: np.ndarray) -> int:
-        return self._likelihoods[config.likelihood].n_functions(Y.shape[1])
+    def _n_targets(self, Y: np.ndarray) -> int:
+        return Y.shape[1]
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[:, 0] if self._one_target else values

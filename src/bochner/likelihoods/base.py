@@ -20,6 +20,11 @@ class AbstractLikelihood(eqx.Module):
     def n_functions(n_targets: int) -> int:
         """How many functions the last layer must have."""
 
+    @classmethod
+    @abstractmethod
+    def from_targets(cls, Y: np.ndarray, noise_variance: float) -> "AbstractLikelihood":
+        """Build the likelihood with initial values for these targets, as the model will see them."""
+
     @abstractmethod
     def log_prob(
         self, F: Float[Array, "batch d_out"], Y: Shaped[Array, "batch targets"]

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from bochner.likelihoods.base import AbstractClassificationLikelihood
@@ -16,6 +17,10 @@ class Bernoulli(AbstractClassificationLikelihood):
         >>> jnp.exp(Bernoulli().log_probabilities(jnp.zeros((1, 1)))).tolist()
         [[0.5, 0.5]]
     """
+
+    @classmethod
+    def from_targets(cls, Y: np.ndarray, noise_variance: float) -> "Bernoulli":  # noqa: D102
+        return cls()
 
     @staticmethod
     def n_functions(n_targets: int) -> int:  # noqa: D102

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -35,6 +36,10 @@ class Gaussian(AbstractRegressionLikelihood):
     def start(cls, n_targets: int, noise_variance: float = math.exp(-2.0)) -> "Gaussian":
         """Set the initial noise variance."""
         return cls(jnp.full((n_targets,), math.log(noise_variance)))
+
+    @classmethod
+    def from_targets(cls, Y: np.ndarray, noise_variance: float) -> "Gaussian":  # noqa: D102
+        return cls.start(Y.shape[1], noise_variance)
 
     @staticmethod
     def n_functions(n_targets: int) -> int:  # noqa: D102

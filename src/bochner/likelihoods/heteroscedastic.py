@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -38,6 +39,10 @@ class HeteroscedasticGaussian(AbstractRegressionLikelihood):
         """Set the initial noise variance, the same everywhere."""
         above_floor = max(math.sqrt(noise_variance) - _FLOOR, _FLOOR)
         return cls(jnp.full((n_targets,), math.log(math.expm1(above_floor))))
+
+    @classmethod
+    def from_targets(cls, Y: np.ndarray, noise_variance: float) -> "HeteroscedasticGaussian":  # noqa: D102
+        return cls.start(Y.shape[1], noise_variance)
 
     @staticmethod
     def n_functions(n_targets: int) -> int:  # noqa: D102

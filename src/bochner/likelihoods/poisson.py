@@ -30,6 +30,10 @@ class Poisson(AbstractRegressionLikelihood):
         """Set the constant so that f = 0 predicts the mean count."""
         return cls(jnp.log(jnp.maximum(mean_count, 1e-3)))
 
+    @classmethod
+    def from_targets(cls, Y: np.ndarray, noise_variance: float) -> "Poisson":  # noqa: D102
+        return cls.start(jnp.asarray(Y.mean(axis=0), jnp.float32))
+
     @staticmethod
     def n_functions(n_targets: int) -> int:  # noqa: D102
         return n_targets

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import betainc, gammaln
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -40,6 +41,10 @@ class StudentT(AbstractRegressionLikelihood):
     def nu(self) -> Float[Array, "..."]:
         """Degrees of freedom, one a target."""
         return 2.0 + jax.nn.softplus(self.raw_nu)
+
+    @classmethod
+    def from_targets(cls, Y: np.ndarray, noise_variance: float) -> "StudentT":  # noqa: D102
+        return cls.start(Y.shape[1], noise_variance)
 
     @staticmethod
     def n_functions(n_targets: int) -> int:  # noqa: D102

@@ -128,4 +128,6 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
 
 def _one_sample_at_a_time() -> bool:
     """Whether Monte Carlo samples follow each other: in the cache of a CPU they do best so, a GPU wants them all."""
-    return jax.default_backend() == "cpu"
+    device = jax.config.values["jax_default_device"]
+    platform = jax.default_backend() if device is None else getattr(device, "platform", device)
+    return platform == "cpu"

@@ -1,0 +1,20 @@
+"""Models fitted once for all tests that only ask them something."""
+
+import pytest
+
+from bochner import DeepGPClassifier, DeepGPRegressor
+from tests.estimators import problems
+
+
+@pytest.fixture(scope="package")
+def regressor():
+    """A regressor fitted to `problems.numbers()`; tests must not change it."""
+    settings = problems.SMALL | {"max_steps": 400}
+    return DeepGPRegressor(**settings).fit(*problems.numbers())
+
+
+@pytest.fixture(scope="package")
+def classifier():
+    """A classifier fitted to `problems.classes()`; tests must not change it."""
+    settings = problems.SMALL | {"max_steps": 400}
+    return DeepGPClassifier(**settings).fit(*problems.classes())

@@ -1,0 +1,174 @@
+"""Bad input is refused before any work, by the name of the parameter or column and with a remedy."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from bochner import DeepGPClassifier, DeepGPRegressor
+from tests.estimators import problems
+from tests.estimators.problems import SMALL
+
+X, Y = problems.numbers(20)
+LABELS = np.arange(20) % 3
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Fail where a model is built."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError("work began before the input was refused")
+
+    monkeypatch.setattr("bochner.estimators.base.DeepGP.start", refuse)
+
+
+def spoiled(array, row, value):
+    array = array.copy()
+    array[row] = value
+    return array
+
+
+FITS = {
+    "nan": (
+        lambda: DeepGPRegressor().fit(spoiled(X, (7, 1), np.nan), Y),
+        r"X contains NaN.*column 1 has 1 such values, the first in row 7.*impute",
+    ),
+    "infinity": (
+        lambda: DeepGPClassifier().fit(spoiled(X, ([3, 9], 2), -np.inf), LABELS),
+        r"X contains infinity.*column 2 has 2 such values, the first in row 3",
+    ),
+    "nan in a named column": (
+        lambda: DeepGPRegressor().fit(
+            pd.DataFrame(spoiled(X, (7, 1), np.nan), columns=["age", "height", "mass"]), Y
+        ),
+        r"column 'height' has 1 such values, the first in row 7",
+    ),
+    "null in a polars column": (
+        lambda: DeepGPRegressor().fit(pl.DataFrame({"a": [1.0, None, 2.0]}), [1, 2, 3]),
+        r"column 'a' has 1 such values, the first in row 1",
+    ),
+    "nan in y": (
+        lambda: DeepGPRegressor().fit(X, spoiled(Y, 4, np.nan)),
+        r"y contains NaN.*the first in row 4.*Drop these rows",
+    ),
+    "nan in one of several targets": (
+        lambda: DeepGPRegressor().fit(X, spoiled(np.stack([Y, Y], 1), (4, 1), np.inf)),
+        r"y contains infinity.*target 1 of y",
+    ),
+    "missing label": (
+        lambda: DeepGPClassifier().fit(X, np.array(["a", "b", None, *"ab" * 8, "a"], object)),
+        r"y contains a missing label \(None, the first in row 2\)",
+    ),
+    "text": (
+        lambda: DeepGPRegressor().fit([[1, "red"], [2, "blue"]], [1, 2]),
+        r"column 1 holds text \('red' in row 0\).*OneHotEncoder",
+    ),
+    "text in a frame": (
+        lambda: DeepGPClassifier().fit(pd.DataFrame({"n": [1, 2], "c": ["u", "v"]}), [0, 1]),
+        r"column 'c' holds text \('u' in row 0\)",
+    ),
+    "text in a polars frame": (
+        lambda: DeepGPClassifier().fit(pl.DataFrame({"n": [1, 2], "c": ["u", "v"]}), [0, 1]),
+        r"column 'c' holds text \('u' in row 0\)",
+    ),
+    "text as target": (
+        lambda: DeepGPRegressor().fit(X[:2], ["one", "two"]),
+        r"y must hold numbers, but holds text \('one' in row 0\). Use DeepGPClassifier",
+    ),
+    "numbers as classes": (
+        lambda: DeepGPClassifier().fit(X, Y),
+        r"Unknown label type: continuous.*regression target",
+    ),
+    "no rows": (
+        lambda: DeepGPRegressor().fit(X[:0], Y[:0]),
+        r"X is empty: it has no rows \(shape \(0, 3\)\). Check how the data was read",
+    ),
+    "an empty list": (lambda: DeepGPClassifier().fit([], []), "X is empty"),
+    "no columns": (lambda: DeepGPRegressor().fit(X[:, :0], Y), r"0 feature\(s\)"),
+    "one row": (lambda: DeepGPRegressor().fit(X[:1], Y[:1]), r"1 sample\(s\).*minimum of 2"),
+    "a vector": (lambda: DeepGPRegressor().fit(X[:, 0], Y), r"Expected 2D array.*[Rr]eshape"),
+    "one class": (
+        lambda: DeepGPClassifier().fit(X, ["yes"] * 20),
+        r"y must hold at least two classes; got one class only, 'yes'.*right column",
+    ),
+    "y shorter than X": (
+        lambda: DeepGPRegressor().fit(X, Y[:-1]),
+        r"X and y must have the same number of rows; got 20 in X and 19 in y",
+    ),
+    "labels longer than X": (
+        lambda: DeepGPClassifier().fit(X[:-2], LABELS),
+        r"same number of rows; got 18 in X and 20 in y",
+    ),
+    "no y": (lambda: DeepGPRegressor().fit(X, None), "y is None"),
+    "weights shorter than X": (
+        lambda: DeepGPRegressor().fit(X, Y, sample_weight=np.ones(3)),
+        r"sample_weight.shape == \(3,\), expected \(20,\)",
+    ),
+    "a negative weight": (
+        lambda: DeepGPRegressor().fit(X, Y, sample_weight=spoiled(np.ones(20), 5, -1.0)),
+        r"`sample_weight` must not be negative; got -1 in row 5",
+    ),
+    "zero weights": (
+        lambda: DeepGPRegressor().fit(X, Y, sample_weight=np.zeros(20)),
+        r"`sample_weight` must not be zero for all rows",
+    ),
+    "fractions as counts": (
+        lambda: DeepGPRegressor(likelihood="poisson").fit(X, spoiled(np.ones(20), 6, 1.5)),
+        r"`y` must hold whole numbers.*got 1.5 in row 6. Use likelihood='gaussian'",
+    ),
+    "negative counts": (
+        lambda: DeepGPRegressor(likelihood="poisson").fit(X, spoiled(np.ones(20), 6, -2)),
+        r"`y` must hold whole numbers of at least 0.*got -2 in row 6",
+    ),
+    "three classes for bernoulli": (
+        lambda: DeepGPClassifier(likelihood="bernoulli").fit(X, LABELS),
+        r"likelihood='bernoulli' is for two classes; y has 3. Use likelihood='softmax'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_data_that_cannot_be_used_are_refused(name, no_work):
+    fit, message = FITS[name]
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        fit()
+
+
+def test_rows_to_predict_are_checked_like_those_to_fit(regressor, classifier):
+    x = problems.numbers()[0][:5]
+    with pytest.raises(ValueError, match="X has 2 features, but DeepGPRegressor is expecting 3"):
+        regressor.predict(x[:, :2])
+    with pytest.raises(ValueError, match=r"column 0 has 1 such values, the first in row 2"):
+        regressor.sample_y(spoiled(x, (2, 0), np.nan))
+    with pytest.raises(ValueError, match="X is empty"):
+        regressor.predict_interval(x[:0])
+    with pytest.raises(ValueError, match="same number of rows; got 5 in X and 4 in y"):
+        regressor.log_prob(x, np.zeros(4))
+    with pytest.raises(ValueError, match="y must have 1 columns, as at the first fit; got 2"):
+        regressor.evaluate(x, np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="the class 'pink' in row 1, which was not there"):
+        classifier.log_prob(x[:2, :2], ["red", "pink"])
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 90])
+def test_levels_outside_zero_and_one_are_refused(regressor, level):
+    x = problems.numbers()[0][:5]
+    with pytest.raises(ValueError, match="`quantiles` must lie strictly between 0 and 1"):
+        regressor.predict_quantiles(x, [0.5, level])
+    with pytest.raises(ValueError, match="`coverage` must lie strictly between 0 and 1"):
+        regressor.predict_interval(x, level)
+
+
+@pytest.mark.filterwarnings("ignore:.*far outside")
+def test_two_rows_and_a_batch_larger_than_the_data_work():
+    model = DeepGPRegressor(**(SMALL | {"batch_size": 1000, "max_steps": 5})).fit(X[:2], Y[:2])
+    assert np.all(np.isfinite(model.predict(X)))
+    model = DeepGPClassifier(**(SMALL | {"max_steps": 5})).fit(X[:2], ["a", "b"])
+    assert set(model.predict(X)) <= {"a", "b"}
+
+
+def test_a_constant_target_works_with_a_warning():
+    with pytest.warns(UserWarning, match="y is constant.*nothing to learn"):
+        model = DeepGPRegressor(**SMALL).fit(X, np.full(20, 42.0))
+    np.testing.assert_allclose(model.predict(X), 42.0, atol=0.5)

@@ -1,0 +1,69 @@
+"""Raw data as they come: glitches, constant columns, rows far away, inputs that do not matter."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from bochner import DeepGPRegressor
+from tests.estimators import problems
+from tests.estimators.problems import SMALL
+
+SETTINGS = SMALL | {"max_steps": 600, "preprocessing": "robust"}
+X, Y = problems.numbers(200)
+
+
+def error(model, columns=slice(None)):
+    x, y = problems.numbers(500, seed=1)
+    return np.sqrt(np.mean((model.predict(x[:, columns]) - y) ** 2))
+
+
+@pytest.fixture(scope="module")
+def clean():
+    return DeepGPRegressor(**SETTINGS).fit(X, Y)
+
+
+def test_glitches_and_a_constant_column_cost_no_accuracy(clean):
+    dirty = np.column_stack([X, np.full(len(X), -4e7)])
+    dirty[13, 0], dirty[77, 1] = 1e5, -1e5
+    model = DeepGPRegressor(**SETTINGS).fit(dirty, Y)
+    x, y = problems.numbers(500, seed=1)
+    found = model.predict(np.column_stack([x, np.full(500, -4e7)]))
+    assert np.sqrt(np.mean((found - y) ** 2)) < 1.25 * error(clean)
+    assert error(clean) < 0.5 * np.std(y)
+
+
+def test_rows_far_away_are_counted_in_a_warning(clean):
+    x = X[:5].copy()
+    x[1, 0], x[4, 2] = 1e7, -1e7
+    with pytest.warns(UserWarning, match="2 of 5 rows hold values far outside.*clipped"):
+        clean.predict(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clean.predict(X)
+
+
+@pytest.mark.filterwarnings("ignore:.*far outside")
+def test_the_deviation_does_not_shrink_far_away():
+    generator = np.random.default_rng(0)
+    x = generator.uniform(-1, 1, size=(200, 1))
+    y = np.sin(4 * x[:, 0]) + 0.05 * generator.normal(size=200)
+    model = DeepGPRegressor(**(SETTINGS | {"n_mc_predict": 200})).fit(x, y)
+    _, std = model.predict(np.array([[0.0], [-1.0], [1.0]]), return_std=True)
+    _, far = model.predict(np.array([[-1e3], [-10.0], [10.0], [1e3], [1e9]]), return_std=True)
+    assert np.all(far > std.max())
+    assert far[-1] == far[-2]
+
+
+def test_relevance_finds_the_one_input_that_matters():
+    settings = SETTINGS | {"max_steps": 1500, "theta_from": 0, "ard": True, "omega": "prior-fixed"}
+    model = DeepGPRegressor(**settings).fit(*problems.numbers(400))
+    assert model.relevance_.argmax() == 0
+    assert model.relevance_[0] == 1.0
+    assert model.relevance_[1:].max() < 0.5
+
+
+def test_large_offsets_of_inputs_cost_no_accuracy(clean):
+    # In single precision the fractions of such numbers are lost before they are centered.
+    moved = DeepGPRegressor(**SETTINGS).fit(X + 1e9, Y)
+    np.testing.assert_allclose(moved.predict(X[:20] + 1e9), clean.predict(X[:20]), rtol=0.05)
