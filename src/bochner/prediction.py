@@ -219,7 +219,9 @@ def _mixture_quantile(
 ) -> Float[Array, "batch targets"]:
     """Solve `mean over draws of cdf(y) = level` by Newton's method inside a shrinking bracket."""
     means, variances = jax.vmap(likelihood.moments)(F)
-    deviations = jnp.sqrt(variances)
+    deviations, rounding = jnp.sqrt(variances), 4 * jnp.finfo(F.dtype).eps
+    # Modes may lie far apart, and then their spread says little.
+    narrowest = jnp.min(deviations, axis=0)
     spread = jnp.sqrt(jnp.mean(variances, axis=0) + jnp.var(means, axis=0))
     low = jnp.min(means - 100 * deviations, axis=0) - 1.0
     high = jnp.max(means + 100 * deviations, axis=0) + 1.0
@@ -240,14 +242,13 @@ def _mixture_quantile(
         else:
             newton = y - excess / jnp.maximum(density(y), 1e-30)
             proposal = jnp.where((newton >= low) & (newton <= high), newton, middle)
+            # What rounding leaves of the distribution function cannot be resolved.
+            proposal = jnp.where(jnp.abs(excess) <= rounding, y, proposal)
         return low, high, proposal, jnp.abs(proposal - y), count + 1
-
-    # Of the narrowest draw, since modes may lie far apart; below a few roundings nothing can be gained.
-    width, rounding = jnp.min(deviations, axis=0), 4 * jnp.finfo(F.dtype).eps
 
     def unfinished(carry):
         _, _, y, change, count = carry
-        tolerance = 0.01 if likelihood.discrete else 1e-6 * width + rounding * jnp.abs(y)
+        tolerance = 0.01 if likelihood.discrete else 1e-6 * narrowest + rounding * jnp.abs(y)
         return jnp.any(change > tolerance) & (count < 100)
 
     start = jnp.clip(jnp.mean(means, axis=0) + ndtri(level) * spread, low, high)

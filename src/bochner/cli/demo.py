@@ -27,7 +27,8 @@ def demo(
     started = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
-        console.print("The demo draws plots: install matplotlib with `pip install bochner[plots]`.")
+        text = "The demo draws plots: install matplotlib with `pip install bochner[plots]`."
+        console.print(text, markup=False)
         raise typer.Exit(code=1)
     settings = {"random_state": seed, "max_steps": max_steps, "verbose": 0 if quiet else 1}
     for title, show in (

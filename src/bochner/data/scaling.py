@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 _MAD_TO_DEVIATION = 1.4826
 _KNEE = 5.0
+_MARGIN = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +57,8 @@ def robust(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
     """Center by the median, scale by the median absolute deviation, compress beyond five deviations.
 
     Columns whose median deviation is zero (mostly one value) are scaled by the standard deviation, of the central
-    98 % of values where that is not zero. A few wild values move nothing. Later values are clipped where they lie
-    outside both five deviations and all the values seen here.
+    98 % of values where that is not zero. A few wild values move nothing. Later values are clipped where they lie far
+    outside both five deviations and all the values seen here: by two deviations, or a factor of seven in the tails.
 
     Example:
         >>> import numpy as np
@@ -72,7 +73,7 @@ def robust(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
         scale = np.where(scale > _negligible(center), scale, deviation)
     knee = np.full(X.shape[1], _KNEE)
     open_ended = InputScaling(center, _nonzero(scale, center), knee, np.full(X.shape[1], np.inf))
-    limit = np.maximum(_KNEE, np.max(np.abs(open_ended(X)), axis=0))
+    limit = np.maximum(_KNEE, np.max(np.abs(open_ended(X)), axis=0)) + _MARGIN
     return dataclasses.replace(open_ended, limit=limit)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 _SMALL = 4_000
+_MANY_INPUTS = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +85,13 @@ def auto(situation: Situation) -> dict[str, Any]:
         "initial_log_var": -6.0,
     }
     if situation.n_rows < _SMALL:
-        # With free frequencies small tables overfit through them, and many features cost them more KL than
-        # they can pay back.
-        few = max(50, min(100, situation.n_rows // 5))
-        return {**recipe, "omega": "prior-fixed", "n_random_features": few, "max_steps": 10_000}
+        # Many features cost small tables more KL than they can pay back.
+        recipe["n_random_features"] = max(50, min(100, situation.n_rows // 5))
+        if situation.d_in < _MANY_INPUTS:
+            # Free frequencies would overfit.
+            return {**recipe, "omega": "prior-fixed", "max_steps": 10_000}
+        # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
+        return {**recipe, "validation_fraction": 0.1, "max_steps": 5_000}
     return {
         **recipe,
         "n_random_features": 200,

@@ -1,0 +1,129 @@
+import math
+
+import numpy as np
+import pytest
+
+from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner.estimators.config import Config
+from tests.estimators import problems
+from tests.estimators.problems import SMALL
+
+X, Y = problems.numbers(60)
+# Section 4.1 of the paper; the last group is the authors' code, where the paper is silent.
+PAPER = {
+    "n_layers": 2,
+    "width": 3,
+    "n_random_features": 100,
+    "kernel": "rbf",
+    "ard": True,
+    "omega": "var-fixed",
+    "feed_inputs": False,
+    "likelihood": "gaussian",
+    "local_reparameterization": False,
+    "batch_size": 200,
+    "learning_rate": 0.01,
+    "schedule": "constant",
+    "n_mc_train": (1, 100),
+    "n_mc_predict": 100,
+    "theta_from": 12_000,
+    "preprocessing": "standard",
+    "validation_fraction": 0.0,
+    "frequencies": "independent",
+    "lengthscale_factor": 1.0,
+    "noise_variance": math.exp(-2),
+    "initial_log_var": 0.0,
+    "omega_from": 0,
+}
+PAPER_MNIST = PAPER | {
+    "width": 50,
+    "n_random_features": 500,
+    "batch_size": 1000,
+    "learning_rate": 0.001,
+    "preprocessing": "unit",
+}
+
+
+def resolved(estimator, n_rows=1000, d_in=4, n_classes=0):
+    """The configuration of a fit, without the fit."""
+    return estimator._resolve(n_rows, d_in, n_classes)
+
+
+@pytest.mark.parametrize(("preset", "expected"), [("paper", PAPER), ("paper-mnist", PAPER_MNIST)])
+def test_the_paper_is_followed_exactly(preset, expected):
+    config = resolved(DeepGPRegressor(preset=preset, random_state=0))
+    assert {name: getattr(config, name) for name in expected} == expected
+    rest = set(Config.__dataclass_fields__) - set(expected)
+    assert rest == {"preset", "max_steps", "max_seconds", "seed"}
+
+
+def test_the_paper_uses_softmax_for_two_classes():
+    config = resolved(DeepGPClassifier(preset="paper"), n_classes=2)
+    assert config.likelihood == "softmax"
+
+
+def test_the_paper_starts_at_the_prior_with_theta_held():
+    model = DeepGPRegressor(preset="paper", max_steps=1, n_mc_predict=2, random_state=0).fit(X, Y)
+    first, last = model.model_.layers
+    for layer, d_in in ((first, 3), (last, 3)):
+        np.testing.assert_allclose(np.exp(layer.kernel.log_lengthscale), math.sqrt(d_in), rtol=1e-6)
+        np.testing.assert_allclose(np.exp(layer.kernel.log_variance), 1.0)
+    assert float(model.model_.likelihood.log_noise_variance[0]) == -2.0
+    assert model.history_[0]["stage"] == "q(W) + q(Omega), 1 sample"
+    untrained = model._start_model(Config(**model.config_), 3, Y[:, None])
+    assert float(untrained.kl()) == 0.0
+
+
+def test_a_preset_fills_only_what_is_left_open():
+    config = resolved(
+        DeepGPRegressor(preset="paper", n_layers=4, width=[9, 8, 7], kernel="arccos1")
+    )
+    assert (config.n_layers, config.width, config.kernel) == (4, (9, 8, 7), "arccos1")
+    assert config.n_random_features == 100
+
+
+@pytest.mark.parametrize("preset", ["auto", "paper", "paper-mnist"])
+def test_every_preset_gives_a_whole_configuration_for_any_size(preset):
+    for n_rows in (2, 300, 10_000, 1_000_000):
+        for d_in in (1, 10, 800):
+            assert resolved(DeepGPRegressor(preset=preset), n_rows, d_in).preset == preset
+            config = resolved(DeepGPClassifier(preset=preset), n_rows, d_in, n_classes=2)
+            assert config.likelihood in ("softmax", "bernoulli")
+
+
+def test_seconds_take_the_place_of_the_presets_steps():
+    config = resolved(DeepGPRegressor(max_seconds=7.0))
+    assert (config.max_steps, config.max_seconds) == (None, 7.0)
+    both = resolved(DeepGPRegressor(max_seconds=7.0, max_steps=50))
+    assert (both.max_steps, both.max_seconds) == (50, 7.0)
+
+
+def test_the_configuration_shows_what_was_used(regressor):
+    for name, value in SMALL.items():
+        if name not in ("random_state", "max_steps"):
+            assert regressor.config_[name] == value
+    assert all(regressor.config_[name] is not None for name in PAPER)
+    assert isinstance(regressor.config_["seed"], int)
+    Config(**regressor.config_)
+
+
+def test_each_layer_may_have_its_own_width_features_and_kernel():
+    settings = SMALL | {
+        "n_layers": 3,
+        "width": [2, 4],
+        "n_random_features": [7, 8, 9],
+        "kernel": ["rbf", "arccos1", "matern32"],
+        "max_steps": 3,
+        "feed_inputs": False,
+    }
+    model = DeepGPRegressor(**settings).fit(X, Y)
+    layers = model.model_.layers
+    assert [layer.width for layer in layers] == [2, 4, 1]
+    assert [type(layer.kernel).__name__ for layer in layers] == ["RBF", "ArcCosine", "Matern"]
+    assert [layer.q_W.mean.shape[0] for layer in layers] == [14, 8, 18]
+    assert np.all(np.isfinite(model.predict(X)))
+
+
+def test_one_layer_is_a_gaussian_process():
+    model = DeepGPRegressor(**(SMALL | {"n_layers": 1, "max_steps": 600})).fit(X, Y)
+    assert len(model.model_.layers) == 1
+    assert model.score(X, Y) > 0.5
