@@ -80,12 +80,12 @@ def test_a_file_of_a_newer_version_asks_for_an_upgrade(monkeypatch, tmp_path):
         patch.setattr(saving, "FORMAT_VERSION", 99)
         patch.setattr(saving, "__version__", "42.0")
         write_arrays(tmp_path / "new", ARRAYS, {})
-    with pytest.raises(ModelFileError, match="written by bochner 42.0.*format 99.*Upgrade"):
+    with pytest.raises(ModelFileError, match=r"written by bochner 42\.0.*format 99.*Upgrade"):
         read_arrays(tmp_path / "new")
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no model file at .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"no model file at .*nowhere"):
         bochner.load(tmp_path / "nowhere")
 
 
