@@ -117,7 +117,9 @@ class Layer(eqx.Module):
     ) -> Float[Array, "d_out batch"]:
         """Compute one draw with the data as columns, which is how the products and activations are fastest."""
         Omega = self.spectrum.Omega(self.kernel, noise.Omega)
-        return reparameterization(self.kernel, _project(inputs, Omega), self.q_W, noise.W)
+        # GPUs would round the factors of float32 products to ten bits, and those of the projection feed a sine.
+        with jax.default_matmul_precision("float32"):
+            return reparameterization(self.kernel, _project(inputs, Omega), self.q_W, noise.W)
 
     def Phi(
         self, F: Float[Array, "batch d_in"], noise: Float[Array, "d_in rf"] | None = None

@@ -11,6 +11,7 @@ SMALL = {
     "batch_size": 100,
     "max_steps": 100,
     "learning_rate": 0.02,
+    "theta_from": 0,  # one stage, one program
     "random_state": 0,
 }
 LIKELIHOODS = ["gaussian", "heteroscedastic", "student-t", "poisson"]

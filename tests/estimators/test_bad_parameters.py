@@ -18,7 +18,15 @@ def refuses(message, **parameters):
 
 @pytest.mark.parametrize(
     "name",
-    ["n_layers", "width", "n_random_features", "batch_size", "max_steps", "n_mc_train", "n_mc_predict"],
+    [
+        "n_layers",
+        "width",
+        "n_random_features",
+        "batch_size",
+        "max_steps",
+        "n_mc_train",
+        "n_mc_predict",
+    ],
 )
 @pytest.mark.parametrize("value", [0, -3, 2.5, "many", True])
 def test_sizes_must_be_positive_whole_numbers(name, value):

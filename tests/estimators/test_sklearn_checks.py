@@ -3,7 +3,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bochner import DeepGPClassifier, DeepGPRegressor
 
-SHORT = {"max_steps": 150, "n_random_features": 20, "width": 2, "n_mc_predict": 20}
+SHORT = {
+    "max_steps": 150,
+    "n_random_features": 20,
+    "width": 2,
+    "n_mc_predict": 20,
+    "theta_from": 0,  # one stage, one program for each size of data
+}
 REASON = (
     "mini-batches of weighted rows and of repeated rows hold different rows, as in any learner by "
     "mini-batches; test_weights.py shows that the gradients of all rows are equal"

