@@ -7,7 +7,6 @@ import torch
 from gpytorch.models.deep_gps import DeepGP, DeepGPLayer
 
 from benchmarks.configurations import Configuration
-from benchmarks.threads import n_threads
 
 N_INDUCING = 128
 
@@ -54,9 +53,8 @@ class TwoLayers(DeepGP):
         return self.last(self.hidden(x))
 
 
-def make(configuration: Configuration, n_mc: int) -> Callable[[int], None]:
-    """Give a function that runs a number of steps."""
-    torch.set_num_threads(n_threads())
+def make(configuration: Configuration, n_mc: int, *, n_threads: int) -> Callable[[int], None]:
+    """Give a function that runs a number of steps on so many threads."""
     torch.manual_seed(0)
     X, Y = (torch.from_numpy(array) for array in configuration.data())
     model = TwoLayers(configuration)
@@ -66,6 +64,7 @@ def make(configuration: Configuration, n_mc: int) -> Callable[[int], None]:
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
 
     def run(n_steps: int) -> None:
+        torch.set_num_threads(n_threads)
         for _ in range(n_steps):
             rows = torch.randint(configuration.n_rows, (configuration.batch,))
             optimizer.zero_grad(set_to_none=True)

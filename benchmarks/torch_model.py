@@ -7,7 +7,6 @@ from collections.abc import Callable
 import torch
 
 from benchmarks.configurations import Configuration
-from benchmarks.threads import n_threads
 
 
 class Layer(torch.nn.Module):
@@ -80,9 +79,10 @@ class Model(torch.nn.Module):
         return -0.5 * torch.sum(squared + self.log_noise + math.log(2 * math.pi), dim=-1)
 
 
-def make(configuration: Configuration, n_mc: int, *, compiled: bool) -> Callable[[int], None]:
-    """Give a function that runs a number of steps."""
-    torch.set_num_threads(n_threads())
+def make(
+    configuration: Configuration, n_mc: int, *, n_threads: int, compiled: bool
+) -> Callable[[int], None]:
+    """Give a function that runs a number of steps on so many threads."""
     torch.manual_seed(0)
     X, Y = (torch.from_numpy(array) for array in configuration.data())
     model = Model(configuration, n_mc)
@@ -90,6 +90,7 @@ def make(configuration: Configuration, n_mc: int, *, compiled: bool) -> Callable
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
 
     def run(n_steps: int) -> None:
+        torch.set_num_threads(n_threads)
         for _ in range(n_steps):
             rows = torch.randint(configuration.n_rows, (configuration.batch,))
             optimizer.zero_grad(set_to_none=True)

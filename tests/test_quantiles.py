@@ -23,7 +23,7 @@ TOLERANCE = {
 
 
 def gaussian(F):
-    return Gaussian(jnp.array([-1.3])), reference.gaussian(F, [-1.3])
+    return Gaussian(jnp.array([-1.25])), reference.gaussian(F, [-1.25])
 
 
 def heteroscedastic(F):

@@ -78,8 +78,8 @@ def test_robust_scaling_clips_and_counts_rows_beyond_all_that_was_seen():
 def test_values_as_wild_as_those_seen_are_not_clipped():
     X = column()
     X[3] = 1e5
-    assert robust(X).n_clipped(np.array([[9e4], [-9e4]])) == 0
-    assert robust(X).n_clipped(np.array([[2e5]])) == 1
+    assert robust(X).n_clipped(np.array([[9e4], [-9e4], [2e5]])) == 0
+    assert robust(X).n_clipped(np.array([[2e6]])) == 1
 
 
 def test_rows_with_several_wild_values_count_once():
@@ -104,20 +104,16 @@ def test_jax_and_numpy_inputs_are_scaled_alike(learn):
     np.testing.assert_allclose(actual, scaling(X), rtol=1e-5, atol=1e-5)
 
 
-def test_the_derivative_is_that_of_the_map_everywhere_inside_the_limit():
+def test_the_derivative_is_one_inside_falls_in_the_tails_and_ends_at_the_limit():
     scaling = robust(column(101))
-    scale, center, knee = scaling.scale[0], scaling.center[0], 5.0
+    scale, center = scaling.scale[0], scaling.center[0]
 
     def scaled(x):
         return scaling(x[None, None])[0, 0]
 
-    for z, factor in [(0.0, 1.0), (-2.0, 1.0), (4.9, 1.0), (7.0, 0.0)]:
+    for z, factor in [(0.0, 1.0), (-2.0, 1.0), (4.9, 1.0), (7.0, 1 / 3), (100.0, 0.0)]:
         x = jnp.asarray(center + z * scale, jnp.float32)
         assert float(jax.grad(scaled)(x)) == pytest.approx(factor / scale, rel=1e-4)
-    wide = robust(np.append(column(101), [[1e4]], axis=0))
-    x = jnp.asarray(wide.center[0] + 7.0 * wide.scale[0], jnp.float32)
-    slope = jax.grad(lambda x: wide(x[None, None])[0, 0])(x)
-    assert float(slope) == pytest.approx(1 / (wide.scale[0] * (1 + 7.0 - knee)), rel=1e-4)
 
 
 def test_standard_scaling_uses_the_sample_deviation():

@@ -16,10 +16,7 @@ def demo(
         "bochner-demo"
     ),
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
-    max_steps: Annotated[
-        int | None,
-        typer.Option(min=1, help="Training steps of each model; default: chosen by size."),
-    ] = None,
+    max_steps: Annotated[int, typer.Option(min=1, help="Training steps of each model.")] = 5_000,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
 ) -> None:
     """Fit a table, the digits and a step function; print metrics beside baselines; write plots."""
