@@ -36,7 +36,10 @@ def main(
     if name not in EXPERIMENTS:
         nearest = difflib.get_close_matches(name, EXPERIMENTS, n=1)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        raise typer.BadParameter(f"there is no experiment {name!r}.{hint}", param_hint="NAME")
+        raise typer.BadParameter(
+            f"there is no experiment {name!r}.{hint} Known: {', '.join(EXPERIMENTS)}.",
+            param_hint="NAME",
+        )
     console.print(f"Results in {run_experiment(name, EXPERIMENTS[name], out, quick)}")
 
 

@@ -57,8 +57,8 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
         table.add_row(
             name,
             str(len(results)),
-            f"{-columns['mnll'].mean():.3f} ± {columns['mnll'].std():.3f}",
-            f"{columns[error].mean():.3f} ± {columns[error].std():.3f}",
+            f"{-columns['mnll'].mean():.3f} ± {columns['mnll'].std(ddof=min(1, len(results) - 1)):.3f}",
+            f"{columns[error].mean():.3f} ± {columns[error].std(ddof=min(1, len(results) - 1)):.3f}",
             f"{columns[calibration].mean():.3f}",
             f"{columns['training_seconds'].mean():.0f}",
         )

@@ -61,7 +61,10 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
     table = Table("function", "layers", *names)
     for (function, n_layers), results in groups.items():
         columns = [np.array([result[name] for result in results]) for name in names]
-        cells = [f"{values.mean():.3f} ± {values.std():.3f}" for values in columns]
+        cells = [
+            f"{values.mean():.3f} ± {values.std(ddof=min(1, len(results) - 1)):.3f}"
+            for values in columns
+        ]
         table.add_row(function, str(n_layers), *cells)
     Console().print(table)
 

@@ -32,12 +32,13 @@ from bochner.prediction import (
     Samples,
 )
 from bochner.spectra import PriorFixed
-from bochner.training import SCHEDULES, HeldOut, ProgressBar, train
+from bochner.training import SCHEDULES, HeldOut, ProgressBar, Record, train
 
 _MIN_ROWS_TO_VALIDATE = 200
 _N_DRAWS_TO_VALIDATE = 30
 _MAX_ROWS_FOR_BOUND = 10_000
 _PATIENCE = 10
+_FEW_STEPS = 100
 _MODEL_FIELDS = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
     "likelihood", "preprocessing", "lengthscale_factor", "initial_log_var", "noise_variance",
@@ -134,15 +135,7 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         situation = Situation(n_rows, d_in, classification=n_classes > 0, n_classes=n_classes)
         values = fill(given, self.preset, situation)
         values["seed"] = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        config = Config.checked(values, self._likelihoods)
-        if isinstance(config.theta_from, int) and 0 < (config.max_steps or 0) <= config.theta_from:
-            warnings.warn(
-                f"theta_from={config.theta_from:,} is not reached within max_steps={config.max_steps:,}: lengthscales, "
-                "variances and noise stay at their initial values. Raise `max_steps` or lower `theta_from`.",
-                UserWarning,
-                stacklevel=4,
-            )
-        return config
+        return Config.checked(values, self._likelihoods)
 
     def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, n_classes: int = 0) -> None:
         """Learn scaling and model from checked arrays."""
@@ -192,8 +185,9 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         X, Y = self._input_scaling(X), self._scaled_targets(Y)
         n_past = self.history_[-1]["step"] if self.history_ else 0
         kept, held_out = self._split(config, Y, weights)
-        # The bound counts all weight seen, of which the kept rows stand for a part.
-        scale = self.total_weight_ / weights[kept].sum()
+        # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
+        scale = self.total_weight_ / weights.sum()
+        trained_weight = scale * weights[kept].sum()
         bar = ProgressBar(type(self).__name__, n_rows=self.total_weight_) if self.verbose else None
         with self._on_device():
             trained = train(
@@ -210,9 +204,28 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.model_ = trained.model
+            self._warn_of_too_few_steps(config, trained.n_steps)
             self.n_steps_ = n_past + trained.n_steps
-            self.history_ = self.history_ + [self._in_own_units(r, n_past) for r in trained.history]
+            self.history_ = self.history_ + [
+                self._in_own_units(record, n_past, trained_weight) for record in trained.history
+            ]
             self.elbo_ = self._bound(X, Y, weights)
+
+    def _warn_of_too_few_steps(self, config: Config, n_steps: int) -> None:
+        if isinstance(config.theta_from, int) and n_steps <= config.theta_from > 0:
+            warnings.warn(
+                f"training ended after {n_steps:,} steps, before theta_from={config.theta_from:,}: lengthscales, "
+                "variances and noise stayed at their initial values. Train longer, or lower `theta_from`.",
+                UserWarning,
+                stacklevel=5,
+            )
+        if config.max_seconds is not None and n_steps < _FEW_STEPS:
+            warnings.warn(
+                f"only {n_steps} training steps fitted into max_seconds={config.max_seconds:g}, most of which went to "
+                "compilation: the model is hardly trained. Raise `max_seconds`.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _split(self, config: Config, Y: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
         """Choose the rows to train on and those held out; none are below 200 rows."""
@@ -236,12 +249,12 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
 
         return HeldOut(mnll, patience=_PATIENCE)
 
-    def _in_own_units(self, record, n_past_steps: int) -> dict[str, Any]:
+    def _in_own_units(self, record: Record, n_past_steps: int, weight: float) -> dict[str, Any]:
         values = dataclasses.asdict(record)
         shift = self._target_scaling.log_jacobian
         values["step"] += n_past_steps
-        values["elbo"] -= self.total_weight_ * shift
-        values["ell"] -= self.total_weight_ * shift
+        values["elbo"] -= weight * shift
+        values["ell"] -= weight * shift
         if values["held_out_mnll"] is not None:
             values["held_out_mnll"] += shift
         return values
@@ -414,6 +427,11 @@ class ScaledFunction:
         if X.ndim != 2:
             raise ValueError(
                 f"a drawn function takes a matrix, one row a point; got shape {X.shape}."
+            )
+        n_columns = len(self._scaling.center)
+        if X.shape[1] != n_columns:
+            raise ValueError(
+                f"a drawn function takes the {n_columns} columns of the fit; got {X.shape[1]}."
             )
         values = self._finish(self._draw(jnp.asarray(self._scaling(X), jnp.float32)))
         return values if traced else np.asarray(values)

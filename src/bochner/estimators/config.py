@@ -190,8 +190,8 @@ def layer_count(n: int, noun: str) -> str:
 
 
 def _check_positive(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise ValueError(f"`{name}` must be a number above 0; got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+        raise ValueError(f"`{name}` must be a finite number above 0; got {value!r}.")
 
 
 def _check_finite(name: str, value: Any) -> None:

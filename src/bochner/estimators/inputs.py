@@ -142,10 +142,12 @@ def _check_finite(matrix: np.ndarray, names: list[str], what: str = "X") -> None
     row, column = np.argwhere(wrong)[0]
     value = matrix[row, column]
     kind = "NaN" if np.isnan(value) else "infinity"
+    remedy = "Drop these rows"
+    if what == "X":
+        remedy += ", or impute them first, for example with scikit-learn's SimpleImputer"
     raise ValueError(
         f"Input {what} contains {kind} (NaN and inf are not accepted): {names[column]} has "
-        f"{int(wrong[:, column].sum())} such values, the first in row {row}. Drop these rows, or impute them first, "
-        "for example with scikit-learn's SimpleImputer."
+        f"{int(wrong[:, column].sum())}, the first in row {row}. {remedy}."
     )
 
 

@@ -138,7 +138,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             quantiles: levels between 0 and 1.
         """
         levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-        if np.any((levels <= 0) | (levels >= 1)):
+        if not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
         X = self._checked_inputs(X)
         found = self._predictive(Quantiles(jnp.asarray(levels, jnp.float32)), X)

@@ -18,8 +18,8 @@ class ArcCosine(AbstractKernel):
         J_1 = sin(alpha) + (pi - alpha) cos(alpha)
         J_2 = 3 sin(alpha) cos(alpha) + (pi - alpha) (1 + 2 cos(alpha)^2)
 
-    Its frequencies are Gaussian and its features `sqrt(2 variance / N_RF) max(0, u @ Omega)^p`: steps, ReLUs and
-    squared ReLUs.
+    Its frequencies are Gaussian and its features `sqrt(2 variance / N_RF)` times steps, ReLUs or squared ReLUs of
+    `x @ Omega`.
 
     Example:
         >>> import jax.numpy as jnp

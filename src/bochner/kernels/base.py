@@ -20,7 +20,7 @@ class AbstractKernel(eqx.Module):
     log_lengthscale: eqx.AbstractVar[Float[Array, "..."]]
 
     n_parts: ClassVar[int]
-    """How many features one frequency gives: 2 for cosine and sine, 1 for a ReLU power."""
+    """How many features one frequency gives: 1, or 2, which must then be its cosine and its sine."""
 
     @abstractmethod
     def covariance(

@@ -2,7 +2,7 @@
 
 from bochner.training.budget import SCHEDULES, AbstractSchedule, Budget, Constant, Cosine
 from bochner.training.loop import HeldOut, Trained, TrainingDivergedError, train
-from bochner.training.progress import AbstractCallback, ProgressBar
+from bochner.training.progress import AbstractCallback, ProgressBar, Record
 from bochner.training.stages import Plan, Stage, trainable
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "HeldOut",
     "Plan",
     "ProgressBar",
+    "Record",
     "Stage",
     "Trained",
     "TrainingDivergedError",
