@@ -32,21 +32,21 @@ def spoiled(array, row, value):
 FITS = {
     "nan": (
         lambda: DeepGPRegressor().fit(spoiled(X, (7, 1), np.nan), Y),
-        r"X contains NaN.*column 1 has 1 such values, the first in row 7.*impute",
+        r"X contains NaN.*column 1 has 1, the first in row 7.*impute",
     ),
     "infinity": (
         lambda: DeepGPClassifier().fit(spoiled(X, ([3, 9], 2), -np.inf), LABELS),
-        r"X contains infinity.*column 2 has 2 such values, the first in row 3",
+        r"X contains infinity.*column 2 has 2, the first in row 3",
     ),
     "nan in a named column": (
         lambda: DeepGPRegressor().fit(
             pd.DataFrame(spoiled(X, (7, 1), np.nan), columns=["age", "height", "mass"]), Y
         ),
-        r"column 'height' has 1 such values, the first in row 7",
+        r"column 'height' has 1, the first in row 7",
     ),
     "null in a polars column": (
         lambda: DeepGPRegressor().fit(pl.DataFrame({"a": [1.0, None, 2.0]}), [1, 2, 3]),
-        r"column 'a' has 1 such values, the first in row 1",
+        r"column 'a' has 1, the first in row 1",
     ),
     "nan in y": (
         lambda: DeepGPRegressor().fit(X, spoiled(Y, 4, np.nan)),
@@ -139,7 +139,7 @@ def test_rows_to_predict_are_checked_like_those_to_fit(regressor, classifier):
     x = problems.numbers()[0][:5]
     with pytest.raises(ValueError, match="X has 2 features, but DeepGPRegressor is expecting 3"):
         regressor.predict(x[:, :2])
-    with pytest.raises(ValueError, match=r"column 0 has 1 such values, the first in row 2"):
+    with pytest.raises(ValueError, match=r"column 0 has 1, the first in row 2"):
         regressor.sample_y(spoiled(x, (2, 0), np.nan))
     with pytest.raises(ValueError, match="X is empty"):
         regressor.predict_interval(x[:0])

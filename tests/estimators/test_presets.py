@@ -61,7 +61,7 @@ def test_the_paper_uses_softmax_for_two_classes():
     assert config.likelihood == "softmax"
 
 
-@pytest.mark.filterwarnings("ignore:theta_from=12,000 is not reached")
+@pytest.mark.filterwarnings("ignore:training ended after")
 def test_the_paper_starts_at_the_prior_with_theta_held():
     model = DeepGPRegressor(preset="paper", max_steps=1, n_mc_predict=2, random_state=0).fit(X, Y)
     first, last = model.model_.layers
