@@ -44,7 +44,7 @@ def test_whole_numbers_of_numpy_are_accepted():
 )
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), "fast"])
 def test_rates_and_times_must_be_positive(name, value):
-    refuses(f"`{name}` must be a number above 0; got", **{name: value})
+    refuses(f"`{name}` must be a finite number above 0; got", **{name: value})
 
 
 @pytest.mark.parametrize(
