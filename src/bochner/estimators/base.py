@@ -187,8 +187,10 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         kept, held_out = self._split(config, Y, weights)
         # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
         scale = self.total_weight_ / weights.sum()
-        trained_weight = scale * weights[kept].sum()
-        bar = ProgressBar(type(self).__name__, n_rows=self.total_weight_) if self.verbose else None
+        self.trained_weight_ = float(scale * weights[kept].sum())
+        bar = (
+            ProgressBar(type(self).__name__, n_rows=self.trained_weight_) if self.verbose else None
+        )
         with self._on_device():
             trained = train(
                 self.model_,
@@ -207,7 +209,7 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
             self._warn_of_too_few_steps(config, trained.n_steps)
             self.n_steps_ = n_past + trained.n_steps
             self.history_ = self.history_ + [
-                self._in_own_units(record, n_past, trained_weight) for record in trained.history
+                self._in_own_units(record, n_past) for record in trained.history
             ]
             self.elbo_ = self._bound(X, Y, weights)
 
@@ -249,12 +251,12 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
 
         return HeldOut(mnll, patience=_PATIENCE)
 
-    def _in_own_units(self, record: Record, n_past_steps: int, weight: float) -> dict[str, Any]:
+    def _in_own_units(self, record: Record, n_past_steps: int) -> dict[str, Any]:
         values = dataclasses.asdict(record)
         shift = self._target_scaling.log_jacobian
         values["step"] += n_past_steps
-        values["elbo"] -= weight * shift
-        values["ell"] -= weight * shift
+        values["elbo"] -= self.trained_weight_ * shift
+        values["ell"] -= self.trained_weight_ * shift
         if values["held_out_mnll"] is not None:
             values["held_out_mnll"] += shift
         return values

@@ -19,7 +19,7 @@ _ESTIMATORS: dict[str, type[BaseDeepGP]] = {
     "DeepGPRegressor": DeepGPRegressor,
     "DeepGPClassifier": DeepGPClassifier,
 }
-_PLAIN = ("n_features_in_", "n_steps_", "elbo_", "total_weight_", "history_")
+_PLAIN = ("n_features_in_", "n_steps_", "elbo_", "total_weight_", "trained_weight_", "history_")
 
 
 def save(estimator: BaseDeepGP, path: str | Path) -> None:

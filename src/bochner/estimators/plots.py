@@ -35,7 +35,7 @@ class PlotsMixin:
         """
         ax = _axes(ax)
         steps = np.array([record["step"] for record in self.history_])
-        bound = -np.array([record["elbo"] for record in self.history_]) / self.total_weight_  # pyright: ignore[reportAttributeAccessIssue]
+        bound = -np.array([record["elbo"] for record in self.history_]) / self.trained_weight_  # pyright: ignore[reportAttributeAccessIssue]
         ax.plot(steps, bound, color=_BLUE, label="negative bound a row")
         judged = [r for r in self.history_ if r["held_out_mnll"] is not None]
         if judged:

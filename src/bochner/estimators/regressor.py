@@ -65,6 +65,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         n_steps_: training steps done.
         relevance_: how much each input matters.
         total_weight_: total weight of the rows seen.
+        trained_weight_: the part of it that `history_` counts, held-out rows taken away.
 
     Example:
         >>> import numpy as np
