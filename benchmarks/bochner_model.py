@@ -50,6 +50,8 @@ def make(
         inputs = ChunkInputs(
             held=held,
             table=table,
+            scale=jnp.asarray(table.n_rows / configuration.batch),
+            total_weight=jnp.asarray(table.total_weight),
             index=jnp.asarray(order.steps(step, capacity)),
             fractions=jnp.zeros(2),
             step_size=jnp.asarray(0.01),

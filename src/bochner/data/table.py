@@ -1,6 +1,8 @@
 """A table in memory, and the rows of each training step."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -34,9 +36,87 @@ class Table(eqx.Module):
         """The number of rows."""
         return self.X.shape[0]
 
+    @property
+    def total_weight(self) -> float:
+        """The sum of the rows' weights."""
+        return float(np.sum(np.asarray(self.weights), dtype=np.float64))
+
+    def in_steps(self, batch_size: int, seed: tuple[int, ...]) -> "StepsInMemory":
+        """Cut the rows into training steps."""
+        return StepsInMemory(self, batch_size, seed)
+
     def rows(self, index: Int[Array, " batch"]) -> "Table":
         """Gather some rows."""
         return Table(self.X[index], self.Y[index], self.weights[index])
+
+
+class AbstractSteps(ABC):
+    """The rows of each training step, as a function of the step alone."""
+
+    @abstractmethod
+    def take(
+        self, start: int, n_steps: int, capacity: int
+    ) -> tuple[Table, Int[np.ndarray, "capacity batch"] | None]:
+        """Give a table and the rows in it of steps from `start` on, padded to `capacity` lines; None means all rows."""
+
+    @abstractmethod
+    def steps_of_table(self, start: int) -> int | None:
+        """How many steps from `start` on take their rows from one table; None where all do."""
+
+
+class TrainingData(Protocol):
+    """What training can learn from: a `Table` in memory, or rows on disk that come a part at a time."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        ...
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the rows' weights."""
+        ...
+
+    def in_steps(self, batch_size: int, seed: tuple[int, ...]) -> AbstractSteps:
+        """Cut the rows into training steps."""
+        ...
+
+
+class StepsInMemory(AbstractSteps):
+    """Steps on one table; a batch of all rows needs no order.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.table import StepsInMemory, Table
+        >>> steps = StepsInMemory(Table.of(np.zeros((5, 2)), np.zeros((5, 1))), 2, seed=(0,))
+        >>> steps.take(start=0, n_steps=2, capacity=3)[1].shape
+        (3, 2)
+    """
+
+    def __init__(self, table: Table, batch_size: int, seed: tuple[int, ...]):
+        self._table = table
+        whole = batch_size >= table.n_rows
+        self._order = None if whole else RowOrder(table.n_rows, batch_size, seed)
+
+    def take(self, start: int, n_steps: int, capacity: int):  # noqa: D102
+        if self._order is None:
+            return self._table, None
+        return self._table, padded_lines(self._order.steps(start, n_steps), capacity)
+
+    def steps_of_table(self, start: int) -> int | None:  # noqa: D102
+        return None
+
+
+def padded_lines(index: Int[np.ndarray, "n batch"], capacity: int) -> np.ndarray:
+    """Add lines of zeros up to a number of lines, so that chunks of any length share their shape.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.table import padded_lines
+        >>> padded_lines(np.ones((1, 2), np.int32), 2).tolist()
+        [[1, 1], [0, 0]]
+    """
+    return np.pad(index, ((0, capacity - len(index)), (0, 0)))
 
 
 class RowOrder:

@@ -1,6 +1,7 @@
 """Training: stages, budgets, the compiled chunk of steps, and the loop over chunks."""
 
 from bochner.training.budget import SCHEDULES, AbstractSchedule, Budget, Constant, Cosine
+from bochner.training.checkpoints import CheckpointError, Checkpoints, TrainingStoppedError
 from bochner.training.loop import HeldOut, Trained, TrainingDivergedError, train
 from bochner.training.progress import AbstractCallback, ProgressBar, Record
 from bochner.training.stages import Plan, Stage, trainable
@@ -10,6 +11,8 @@ __all__ = [
     "AbstractCallback",
     "AbstractSchedule",
     "Budget",
+    "CheckpointError",
+    "Checkpoints",
     "Constant",
     "Cosine",
     "HeldOut",
@@ -19,6 +22,7 @@ __all__ = [
     "Stage",
     "Trained",
     "TrainingDivergedError",
+    "TrainingStoppedError",
     "train",
     "trainable",
 ]

@@ -41,7 +41,9 @@ class ChunkInputs(eqx.Module):
 
     Attributes:
         held: the leaves of the model that the stage does not learn.
-        table: the data; batches are gathered inside the chunk.
+        table: the data, or the part of it that this chunk uses; batches are gathered inside the chunk.
+        scale: all rows of the data over the batch's, n / m.
+        total_weight: sum of the weights of all the data.
         index: rows of each step, one line a step; None where each step uses all rows.
         fractions: share of the budget used at the first step, and what each step adds to it.
         step_size: factor on the optimizer's updates, that is the learning rate.
@@ -50,6 +52,8 @@ class ChunkInputs(eqx.Module):
 
     held: PyTree
     table: Table
+    scale: Float[Array, ""]
+    total_weight: Float[Array, ""]
     index: Int[Array, "capacity batch"] | None
     fractions: Float[Array, "2"]
     step_size: Float[Array, ""]
@@ -79,8 +83,6 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
     """
     table, stage = inputs.table, inputs.stage
     batch_size = table.n_rows if inputs.index is None else inputs.index.shape[1]
-    scale = table.n_rows / batch_size
-    total_weight = jnp.sum(table.weights)
     template: DeepGP = eqx.combine(state.learned, inputs.held)
     # The noise of all steps at once: one large draw instead of several small ones a step.
     noise = template.draw_noise(
@@ -101,10 +103,10 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
             batch.weights,
             step_noise,
             inputs.reparameterization,
-            scale=scale,
+            scale=inputs.scale,
             one_at_a_time=_one_sample_at_a_time(),
         )
-        return -bound.elbo / total_weight, bound
+        return -bound.elbo / inputs.total_weight, bound
 
     def step(i, carry):
         parameters, optimizer_state, totals = carry

@@ -5,6 +5,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,11 +15,18 @@ import optax
 from jaxtyping import PRNGKeyArray
 
 from bochner.bound import Bound
-from bochner.data.table import RowOrder, Table
+from bochner.data.table import TrainingData
 from bochner.model import DeepGP
 from bochner.reparameterization import AbstractReparameterization, DrawWeights
 from bochner.training.budget import AbstractSchedule, Budget, Constant
+from bochner.training.checkpoints import (
+    Checkpoints,
+    TrainingStoppedError,
+    filled,
+    named_arrays,
+)
 from bochner.training.chunk import ChunkInputs, State, chunk_capacity, run_chunk
+from bochner.training.interruption import listen_for_stop
 from bochner.training.progress import AbstractCallback, Record
 from bochner.training.stages import Plan, Stage, trainable
 
@@ -60,7 +68,7 @@ class Trained:
 
 def train(
     model: DeepGP,
-    table: Table,
+    data: TrainingData,
     *,
     plan: Plan,
     budget: Budget,
@@ -71,9 +79,14 @@ def train(
     reparameterization: AbstractReparameterization = DrawWeights(),  # noqa: B008
     held_out: HeldOut | None = None,
     callbacks: Sequence[AbstractCallback] = (),
+    checkpoints: Checkpoints | None = None,
     key: PRNGKeyArray,
 ) -> Trained:
     """Maximize the bound by stochastic gradients.
+
+    With `checkpoints` the training goes on from the newest one, if asked to, and SIGINT or SIGTERM end the chunk, write
+    one more and raise `TrainingStoppedError`. Under a budget of steps, a training that was ended at any moment and went
+    on gives bit-equal parameters.
 
     `learning_rate` times `schedule` multiplies the updates of `optimizer`, any Optax optimizer; give it a rate of one
     (the default is such an Adam), or a schedule of its own and `learning_rate=1`.
@@ -97,8 +110,8 @@ def train(
         True
     """
     run = _Run(
-        model, table, plan, budget, min(batch_size, table.n_rows), learning_rate, schedule,
-        optimizer, reparameterization, held_out, callbacks, key,
+        model, data, plan, budget, min(batch_size, data.n_rows), learning_rate, schedule,
+        optimizer, reparameterization, held_out, callbacks, checkpoints, key,
     )  # fmt: skip
     try:
         return run.to_the_end()
@@ -119,10 +132,10 @@ class _Run:
     """One training under way; the attributes are what changes between chunks."""
 
     def __init__(
-        self, model, table, plan, budget, batch_size, learning_rate, schedule, optimizer,
-        reparameterization, held_out, callbacks, key,
+        self, model, data, plan, budget, batch_size, learning_rate, schedule, optimizer,
+        reparameterization, held_out, callbacks, checkpoints, key,
     ):  # fmt: skip
-        self.table, self.plan, self.budget = table, plan, budget
+        self.plan, self.budget, self.checkpoints = plan, budget, checkpoints
         self.batch_size, self.learning_rate, self.schedule = batch_size, learning_rate, schedule
         self.optimizer, self.reparameterization = optimizer, reparameterization
         self.held_out, self.callbacks, self.key = held_out, callbacks, key
@@ -134,12 +147,25 @@ class _Run:
         # A snapshot is trusted only once a bound computed from it came out finite.
         self.snapshot = self.fresh_snapshot = self._take_snapshot()
         self.seconds_per_step: float | None = None
-        self.order = self._row_order()
+        seed = tuple(np.asarray(jax.random.key_data(key)).tolist())
+        self.steps = data.in_steps(self.batch_size, seed)
+        self.scale, self.total_weight = data.n_rows / self.batch_size, data.total_weight
         self.history: list[Record] = []
         self.pending: list[tuple[int, Bound]] = []
         self.best, self.best_mnll, self.without_improvement = None, math.inf, 0
 
     def to_the_end(self) -> Trained:
+        if self.checkpoints is None:
+            self._run_all_chunks(lambda: None)
+        else:
+            self._restore(self.checkpoints.newest())
+            with listen_for_stop() as request:
+                self._run_all_chunks(lambda: self._keep(request.signal))
+            self._write_checkpoint()
+        model = self._model() if self.best is None else self.best
+        return Trained(model=model, history=self.history, n_steps=self.step)
+
+    def _run_all_chunks(self, after_chunk: Callable[[], None]) -> None:
         while self._goes_on():
             fraction = self._fraction()
             self._enter(self.plan.stage(self.step, fraction))
@@ -153,12 +179,11 @@ class _Run:
             if self._record_is_due():
                 self.fresh_snapshot = self._take_snapshot()
                 self._record()
-            if self._is_hopeless():
-                break
-        model = self._model() if self.best is None else self.best
-        return Trained(model=model, history=self.history, n_steps=self.step)
+            after_chunk()
 
     def _goes_on(self) -> bool:
+        if self._is_hopeless():
+            return False
         if self.step == 0 or self._fraction() < 1.0:
             return True
         if _is_finite(self._bound_now()):
@@ -171,12 +196,6 @@ class _Run:
 
     def _fraction(self) -> float:
         return self.budget.fraction(self.step, time.monotonic() - self.started)
-
-    def _row_order(self) -> RowOrder | None:
-        if self.batch_size == self.table.n_rows:
-            return None
-        seed = tuple(np.asarray(jax.random.key_data(self.key)).tolist())
-        return RowOrder(self.table.n_rows, self.batch_size, seed)
 
     def _begin_stage(self, model: DeepGP, stage: Stage) -> tuple[State, DeepGP]:
         # Copies, since the chunk overwrites its buffers and the caller's model must stay whole.
@@ -215,14 +234,13 @@ class _Run:
             self._model(), self.stage, self.reparameterization, self.batch_size
         )
         n_steps = min([capacity, *self._steps_to_events(fraction), max_steps or capacity])
-        rows = None
-        if self.order is not None:
-            rows = np.zeros((capacity, self.batch_size), np.int32)
-            rows[:n_steps] = self.order.steps(self.step, n_steps)
+        table, rows = self.steps.take(self.step, n_steps, capacity)
         per_step = 0.0 if self.budget.max_steps is None else 1.0 / self.budget.max_steps
         return ChunkInputs(
             held=self.held,
-            table=self.table,
+            table=table,
+            scale=jnp.asarray(self.scale, jnp.float32),
+            total_weight=jnp.asarray(self.total_weight, jnp.float32),
             index=None if rows is None else jnp.asarray(rows),
             fractions=jnp.asarray([fraction, per_step], jnp.float32),
             step_size=jnp.asarray(step_size, jnp.float32),
@@ -236,8 +254,11 @@ class _Run:
         ), n_steps
 
     def _steps_to_events(self, fraction: float) -> list[int]:
-        """Steps to what must fall on the end of a chunk: stage changes, records, the end of the budget."""
+        """Steps to what must fall on the end of a chunk: stage changes, new rows, records, the end of the budget."""
         events = self.plan.steps_to_next(self.step, self.budget)
+        of_table = self.steps.steps_of_table(self.step)
+        if of_table is not None:
+            events.append(of_table)
         if self.budget.max_seconds is not None:
             # Time is looked at between chunks only, so a chunk must not take long.
             per_step = math.inf if self.seconds_per_step is None else self.seconds_per_step
@@ -289,6 +310,74 @@ class _Run:
 
     def _take_snapshot(self) -> _Snapshot:
         return _Snapshot(self.step, self.stage, _copied(self.state), self.held)
+
+    # Checkpoints: everything above that changes between chunks.
+
+    def _keep(self, signal: int | None) -> None:
+        assert self.checkpoints is not None
+        if signal is None:
+            if self.checkpoints.due:
+                self._write_checkpoint()
+            return
+        self._write_checkpoint()
+        raise TrainingStoppedError(
+            f"training was stopped after step {self.step:,}. Go on from the checkpoint in {self.checkpoints.folder} "
+            "with `resume`.",
+            signal,
+        )
+
+    def _write_checkpoint(self) -> None:
+        assert self.checkpoints is not None
+        moments = {
+            "now": _Snapshot(self.step, self.stage, self.state, self.held),
+            "trusted": self.snapshot,
+            "fresh": self.fresh_snapshot,
+        }
+        arrays = {}
+        for name, moment in moments.items():
+            arrays |= named_arrays(f"{name}.state", moment.state)
+            arrays |= named_arrays(f"{name}.held", moment.held)
+        if self.best is not None:
+            arrays |= named_arrays("best", self.best)
+        header = {
+            "moments": {
+                name: {"step": moment.step, "stage": dataclasses.asdict(moment.stage)}
+                for name, moment in moments.items()
+            },
+            "seconds": time.monotonic() - self.started,
+            "halvings": self.halvings,
+            "history": [dataclasses.asdict(record) for record in self.history],
+            "pending": [[n_steps, *bound] for n_steps, bound in self.pending],
+            "best_mnll": None if self.best is None else self.best_mnll,
+            "without_improvement": self.without_improvement,
+        }
+        self.checkpoints.write(self.step, arrays, header)
+
+    def _restore(self, checkpoint: tuple[dict[str, np.ndarray], dict[str, Any]] | None) -> None:
+        if checkpoint is None:
+            return
+        arrays, header = checkpoint
+        model = self._model()
+        moments = {}
+        for name, moment in header["moments"].items():
+            stage = Stage(**moment["stage"])
+            state, held = self._begin_stage(model, stage)
+            moments[name] = _Snapshot(
+                moment["step"],
+                stage,
+                filled(f"{name}.state", state, arrays),
+                filled(f"{name}.held", held, arrays),
+            )
+        now = moments["now"]
+        self.step, self.stage, self.state, self.held = now.step, now.stage, now.state, now.held
+        self.snapshot, self.fresh_snapshot = moments["trusted"], moments["fresh"]
+        self.started = time.monotonic() - header["seconds"]
+        self.halvings = header["halvings"]
+        self.history = [Record(**record) for record in header["history"]]
+        self.pending = [(n_steps, Bound(*bound)) for n_steps, *bound in header["pending"]]
+        self.without_improvement = header["without_improvement"]
+        if header["best_mnll"] is not None:
+            self.best, self.best_mnll = filled("best", model, arrays), header["best_mnll"]
 
     def _recover(self) -> None:
         where = f"step {self.step:,} ({self.stage})"
