@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
+from bochner.cli.common import EXIT_CODES
+from bochner.cli.datasets import datasets
 from bochner.cli.demo import demo
+from bochner.cli.evaluate import evaluate
+from bochner.cli.export import export
+from bochner.cli.fit import fit
+from bochner.cli.info import info
+from bochner.cli.predict import predict
+from bochner.cli.report import report
+from bochner.cli.sample import sample
 from bochner.version import __version__
 
 app = typer.Typer(
@@ -12,9 +21,13 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
     help="Deep Gaussian processes through random features: predictions with honest uncertainty.",
+    epilog=EXIT_CODES,
 )
-app.command()(demo)
+for function in (fit, predict, evaluate, report, info, sample, export, demo):
+    app.command()(function)
+app.add_typer(datasets, name="datasets")
 
 
 def _print_version(asked: bool) -> None:

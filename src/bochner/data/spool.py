@@ -11,8 +11,11 @@ from jaxtyping import Float
 
 from bochner.data.table import AbstractSteps, RowOrder, Table, padded_lines
 
-_BLOCK_ROWS = 512
-_PART_ROWS = 2**17
+BLOCK_ROWS = 512
+"""Rows next to each other in the file that stay together in a part."""
+
+PART_ROWS = 2**17
+"""Rows that are in memory at once, and shuffled together."""
 
 
 class Spool:
@@ -91,7 +94,7 @@ class Spool:
 
     def in_steps(self, batch_size: int, seed: tuple[int, ...]) -> AbstractSteps:
         """Cut the rows into training steps."""
-        if self.n_rows <= _PART_ROWS:
+        if self.n_rows <= PART_ROWS:
             return self.table(self.read(0, self.n_rows)).in_steps(batch_size, seed)
         return StepsOnDisk(self, batch_size, seed)
 
@@ -119,19 +122,19 @@ class StepsOnDisk(AbstractSteps):
         batch_size: int,
         seed: tuple[int, ...],
         *,
-        part_rows: int = _PART_ROWS,
-        block_rows: int = _BLOCK_ROWS,
+        part_rows: int | None = None,
+        block_rows: int | None = None,
     ):
-        part_rows = max(part_rows, batch_size)
+        part_rows = max(part_rows or PART_ROWS, batch_size)
         self._spool, self._batch_size, self._seed = spool, batch_size, seed
-        self._block_rows = min(block_rows, spool.n_rows)
+        self._block_rows = min(block_rows or BLOCK_ROWS, spool.n_rows)
         n_blocks = spool.n_rows // self._block_rows
         self._blocks_a_part = max(1, min(part_rows // self._block_rows, n_blocks))
         self._part_rows = self._blocks_a_part * self._block_rows
         self._steps_a_part = max(1, self._part_rows // batch_size)
         self._parts_an_epoch = n_blocks // self._blocks_a_part
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="bochner-reader")
-        self._coming: dict[int, Future[Table]] = {}
+        self._coming: dict[int, Future[np.ndarray]] = {}
         self._number, self._table = -1, None
         self._order: RowOrder | None = None
 
@@ -148,14 +151,13 @@ class StepsOnDisk(AbstractSteps):
         if number != self._number or self._table is None:
             self._table = None  # frees the memory before the next one is made
             coming = self._coming.pop(number, None) or self._reader.submit(self._read, number)
-            self._table, self._number = coming.result(), number
+            self._table, self._number = self._spool.table(coming.result()), number
             self._order = RowOrder(self._part_rows, self._batch_size, (*self._seed, 1, number))
             self._coming = {number + 1: self._reader.submit(self._read, number + 1)}
         return self._table
 
-    def _read(self, number: int) -> Table:
-        rows = np.concatenate(list(self._blocks(number)))
-        return self._spool.table(rows)
+    def _read(self, number: int) -> np.ndarray:
+        return np.concatenate(list(self._blocks(number)))
 
     def _blocks(self, number: int) -> Iterator[np.ndarray]:
         epoch, part = divmod(number, self._parts_an_epoch)

@@ -4,7 +4,8 @@ import contextlib
 import copy
 import dataclasses
 import warnings
-from collections.abc import Callable, Mapping
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bochner.data.encoding import Encoder
 from bochner.data.scaling import PREPROCESSINGS, InputScaling, TargetScaling
-from bochner.data.table import Table
+from bochner.data.spool import Spool
+from bochner.data.table import Table, TrainingData
 from bochner.estimators.config import Config, check_choice, check_whole_number
 from bochner.estimators.inputs import check_X
 from bochner.estimators.plots import PlotsMixin
 from bochner.estimators.recipes import PRESETS, Situation, fill
+from bochner.estimators.rows import Rows
+from bochner.estimators.sources import (
+    TrainingSource,
+    encoded_matrix,
+    is_source,
+    target_column,
+)
 from bochner.layers import Layer
 from bochner.likelihoods import AbstractLikelihood
 from bochner.model import DeepGP, FunctionDraw
@@ -32,11 +42,20 @@ from bochner.prediction import (
     Samples,
 )
 from bochner.spectra import PriorFixed
-from bochner.training import SCHEDULES, HeldOut, ProgressBar, Record, train
+from bochner.training import (
+    SCHEDULES,
+    AbstractCallback,
+    Checkpoints,
+    HeldOut,
+    ProgressBar,
+    Record,
+    train,
+)
 
 _MIN_ROWS_TO_VALIDATE = 200
 _N_DRAWS_TO_VALIDATE = 30
 _MAX_ROWS_FOR_BOUND = 10_000
+_MAX_ROWS_HELD_OUT_OF_STREAM = 20_000
 _PATIENCE = 10
 _FEW_STEPS = 100
 _MODEL_FIELDS = (
@@ -45,7 +64,7 @@ _MODEL_FIELDS = (
 )  # fmt: skip
 
 
-class BaseDeepGP(PlotsMixin, BaseEstimator):
+class BaseDeepGP(PlotsMixin, BaseEstimator, metaclass=ABCMeta):
     """Parameters and machinery of `DeepGPRegressor` and `DeepGPClassifier`."""
 
     def __init__(
@@ -77,6 +96,10 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         initial_log_var=None,
         noise_variance=None,
         warm_start=False,
+        checkpoint=None,
+        checkpoint_seconds=60.0,
+        resume=False,
+        callbacks=None,
         device=None,
         random_state=None,
         verbose=0,
@@ -107,50 +130,138 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         self.initial_log_var = initial_log_var
         self.noise_variance = noise_variance
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+        self.resume = resume
+        self.callbacks = callbacks
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
     n_features_in_: int  # set by scikit-learn's validation
 
+    # Set where the fit was from a table of named columns of any type.
+    _encoder: Encoder | None = None
+    _target_name: str | None = None
+
     # What the task decides.
 
     _likelihoods: Mapping[str, type[AbstractLikelihood]]
+    _classification: bool
 
+    @abstractmethod
+    def _checked_rows(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Check rows with their targets, as fitted."""
+
+    @abstractmethod
+    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
+        """Check arrays, and fit on them."""
+
+    @abstractmethod
+    def _see_targets(self, source: TrainingSource) -> None:
+        """Note what all targets of a table too large for memory have in common."""
+
+    @abstractmethod
+    def _streamed(self, X: np.ndarray, y: np.ndarray) -> Rows:
+        """Give a batch of such a table as rows."""
+
+    @abstractmethod
+    def _scores(self, X: np.ndarray, Y: np.ndarray) -> Any:
+        """Sum up how good the predictions of checked rows are."""
+
+    @abstractmethod
     def _learn_targets(self, Y: np.ndarray, config: Config) -> TargetScaling:
         """Learn how targets are scaled, after checking their range."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _n_targets(self, Y: np.ndarray) -> int:
         """How many targets or classes the likelihood has."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def _finish(self, F: jax.Array) -> jax.Array:
+        """Give what the functions' values mean to a user."""
 
     # Fitting.
 
-    def _resolve(self, n_rows: int, d_in: int, n_classes: int) -> Config:
+    def _resolve(self, n_rows: int, d_in: int) -> Config:
         """Fill open parameters from the preset, and check them all."""
         check_choice("preset", self.preset, PRESETS)
         names = {field.name for field in dataclasses.fields(Config)}
         given = {name: value for name, value in self.get_params().items() if name in names}
-        situation = Situation(n_rows, d_in, classification=n_classes > 0, n_classes=n_classes)
-        values = fill(given, self.preset, situation)
+        values = fill(given, self.preset, Situation(n_rows, d_in, self._classification))
+        if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
+            raise ValueError(
+                "`checkpoint` needs a whole number as `random_state`, so that a resumed training draws the same "
+                f"numbers; got {self.random_state!r}."
+            )
+        if self.resume and self.checkpoint is None:
+            raise ValueError("`resume` needs the folder of the checkpoints: set `checkpoint`.")
         values["seed"] = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return Config.checked(values, self._likelihoods)
 
-    def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, n_classes: int = 0) -> None:
-        """Learn scaling and model from checked arrays."""
-        config = self._resolve(len(X), X.shape[1], n_classes)
+    def _fit(self, rows: Rows, validation: Any = None) -> None:
+        """Learn scaling and model from checked rows in memory."""
+        config = self._resolve(len(rows), rows.X.shape[1])
         if self._goes_on():
             config = self._check_same_model(config)
             self.config_ = dataclasses.asdict(config)
         else:
-            self.config_ = dataclasses.asdict(config)
-            self._input_scaling = PREPROCESSINGS[config.preprocessing](X)
-            self._target_scaling = self._learn_targets(Y, config)
-            self.model_ = self._start_model(config, X.shape[1], Y)
-            self.history_ = []
-        self.total_weight_ = float(weights.sum())
-        self._train(config, X, Y, weights)
+            self._start(config, rows)
+        self.total_weight_ = float(rows.weights.sum())
+        self._train(config, rows, validation)
+
+    def _fit_source(self, source: Any, target: str, validation: Any, ignore: Sequence[str]) -> None:
+        """Learn from a table of named columns: encode them, and hold the rows in memory or stream them by size."""
+        found = TrainingSource.open(source, target, ignore, classification=self._classification)
+        if not self._goes_on():
+            self._encoder = Encoder.learn(found.sample.select(found.inputs))
+            self._target_name = target
+        encoder = self._encoder
+        if encoder is None:
+            raise ValueError("`warm_start` from a fit on an array needs an array again.")
+        batches = found.encoded_batches(encoder, classification=self._classification)
+        if found.fits_in_memory(encoder):
+            X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+            self._fit_arrays(X, y, None, validation)
+            return
+        if hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
+        self._see_targets(found)
+        X, y = encoder(found.sample), found.sample_targets(classification=self._classification)
+        rows = (self._streamed(X, y) for X, y in batches)
+        self._fit_stream(self._streamed(X, y), found.n_rows, rows, validation)
+
+    def _fit_stream(
+        self, sample: Rows, n_rows: int, batches: Iterable[Rows], validation: Any
+    ) -> None:
+        """Learn scaling from a sample of the rows, and the model from all of them by way of the disk."""
+        self.n_features_in_ = sample.X.shape[1]
+        config = self._resolve(n_rows, self.n_features_in_)
+        self._start(config, sample)
+        sample = self._scaled(sample)
+        given = None if validation is None else self._validation_rows(validation)
+        share = min(config.validation_fraction, _MAX_ROWS_HELD_OUT_OF_STREAM / n_rows)
+        generator = np.random.default_rng(config.seed)
+        chosen = [] if given is None else [given]
+        size = {"d_in": self.n_features_in_, "n_targets": sample.Y.shape[1]}
+        with Spool(**size, classes=self._classification) as spool:
+            for batch in batches:
+                rows = self._scaled(batch)
+                if given is None and share > 0:
+                    held_out = generator.random(len(rows)) < share
+                    chosen.append(rows[held_out])
+                    rows = rows[~held_out]
+                spool.append(rows.X, rows.Y, rows.weights)
+            self.total_weight_ = spool.total_weight + sum(part.weights.sum() for part in chosen)
+            self._learn(config, spool, _joined(chosen), sample, f"{n_rows} {sample.digest()}")
+
+    def _start(self, config: Config, rows: Rows) -> None:
+        """Learn the scaling from rows and build the model as it is before training."""
+        self.config_ = dataclasses.asdict(config)
+        self._input_scaling = PREPROCESSINGS[config.preprocessing](rows.X)
+        self._target_scaling = self._learn_targets(rows.Y, config)
+        self.model_ = self._start_model(config, rows.X.shape[1], rows.Y)
+        self.history_ = []
 
     def _goes_on(self) -> bool:
         """Whether `fit` goes on from the fitted model."""
@@ -181,37 +292,60 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
                 key=self._key("start"),
             )
 
-    def _train(self, config: Config, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> None:
-        X, Y = self._input_scaling(X), self._scaled_targets(Y)
-        n_past = self.history_[-1]["step"] if self.history_ else 0
-        kept, held_out = self._split(config, Y, weights)
+    def _train(self, config: Config, rows: Rows, validation: Any = None) -> None:
+        rows = self._scaled(rows)
+        if validation is None:
+            kept, held_out = self._split(config, rows)
+        else:
+            kept, held_out = rows, self._validation_rows(validation)
         # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
-        scale = self.total_weight_ / weights.sum()
-        self.trained_weight_ = float(scale * weights[kept].sum())
-        bar = (
-            ProgressBar(type(self).__name__, n_rows=self.trained_weight_) if self.verbose else None
-        )
+        weights = self.total_weight_ / rows.weights.sum() * kept.weights
+        with self._on_device():
+            table = Table.of(kept.X, kept.Y, weights)
+        self._learn(config, table, held_out, rows, rows.digest() if self.checkpoint else "")
+
+    def _learn(
+        self, config: Config, data: TrainingData, held_out: Rows | None, sample: Rows, digest: str
+    ) -> None:
+        """Train the model on scaled rows, and estimate the bound on a sample of them."""
+        n_past = self.history_[-1]["step"] if self.history_ else 0
+        self.trained_weight_ = data.total_weight
+        callbacks = list(self.callbacks or [])
+        if self.verbose:
+            callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
         with self._on_device():
             trained = train(
                 self.model_,
-                Table.of(X[kept], Y[kept], scale * weights[kept]),
+                data,
                 plan=config.plan,
                 budget=config.budget,
                 batch_size=config.batch_size,
                 learning_rate=config.learning_rate,
                 schedule=SCHEDULES[config.schedule],
                 reparameterization=config.reparameterization,
-                held_out=self._judge(X[held_out], Y[held_out], weights[held_out]),
-                callbacks=[bar] if bar else [],
+                held_out=self._judge(held_out),
+                callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
+                checkpoints=self._checkpoints(config, digest),
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.model_ = trained.model
             self._warn_of_too_few_steps(config, trained.n_steps)
             self.n_steps_ = n_past + trained.n_steps
             self.history_ = self.history_ + [
-                self._in_own_units(record, n_past) for record in trained.history
+                dataclasses.asdict(self._in_own_units(record, n_past)) for record in trained.history
             ]
-            self.elbo_ = self._bound(X, Y, weights)
+            self.elbo_ = self._bound(sample)
+
+    def _checkpoints(self, config: Config, digest: str) -> Checkpoints | None:
+        if self.checkpoint is None:
+            return None
+        settings = {name: _listed(value) for name, value in dataclasses.asdict(config).items()}
+        return Checkpoints(
+            self.checkpoint,
+            {**settings, "data": digest},
+            resume=self.resume,
+            seconds_between=self.checkpoint_seconds,
+        )
 
     def _warn_of_too_few_steps(self, config: Config, n_steps: int) -> None:
         if isinstance(config.theta_from, int) and n_steps <= config.theta_from > 0:
@@ -229,55 +363,71 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
                 stacklevel=5,
             )
 
-    def _split(self, config: Config, Y: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
+    def _split(self, config: Config, rows: Rows) -> tuple[Rows, Rows | None]:
         """Choose the rows to train on and those held out; none are below 200 rows."""
-        n_held_out = round(config.validation_fraction * len(Y))
-        if len(Y) < _MIN_ROWS_TO_VALIDATE or n_held_out == 0:
-            return slice(None), slice(0)
-        order = np.random.default_rng(config.seed).permutation(len(Y))
-        kept, held_out = order[n_held_out:], order[:n_held_out]
-        if weights[kept].sum() == 0 or weights[held_out].sum() == 0:
-            return slice(None), slice(0)
-        return np.sort(kept), np.sort(held_out)
+        n_held_out = round(config.validation_fraction * len(rows))
+        if len(rows) < _MIN_ROWS_TO_VALIDATE or n_held_out == 0:
+            return rows, None
+        order = np.random.default_rng(config.seed).permutation(len(rows))
+        kept, held_out = rows[np.sort(order[n_held_out:])], rows[np.sort(order[:n_held_out])]
+        if kept.weights.sum() == 0 or held_out.weights.sum() == 0:
+            return rows, None
+        return kept, held_out
 
-    def _judge(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> HeldOut | None:
-        if len(X) == 0:
+    def _validation_rows(self, validation: Any) -> Rows:
+        if is_source(validation, encoded=self._encoder is not None):
+            validation = validation, self._target_name
+        try:
+            X, y = validation
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "`validation` must be a pair, inputs and targets, or a table like the one fitted."
+            ) from error
+        X, Y = self._checked_rows(X, y)
+        return self._scaled(Rows(X, Y, np.ones(len(X))))
+
+    def _judge(self, rows: Rows | None) -> HeldOut | None:
+        if rows is None:
             return None
 
         def mnll(model: DeepGP) -> float:
             key = self._key("validate")
             posterior = Posterior.draw(model, n_draws=_N_DRAWS_TO_VALIDATE, key=key)
-            return float(-np.average(posterior.map_rows(LogDensity(), X, Y=Y), weights=weights))
+            log_density = posterior.map_rows(LogDensity(), rows.X, Y=rows.Y)
+            return float(-np.average(log_density, weights=rows.weights))
 
         return HeldOut(mnll, patience=_PATIENCE)
 
-    def _in_own_units(self, record: Record, n_past_steps: int) -> dict[str, Any]:
-        values = dataclasses.asdict(record)
-        shift = self._target_scaling.log_jacobian
-        values["step"] += n_past_steps
-        values["elbo"] -= self.trained_weight_ * shift
-        values["ell"] -= self.trained_weight_ * shift
-        if values["held_out_mnll"] is not None:
-            values["held_out_mnll"] += shift
-        return values
+    def _scaled(self, rows: Rows) -> Rows:
+        return Rows(self._input_scaling(rows.X), self._scaled_targets(rows.Y), rows.weights)
 
-    def _bound(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> float:
-        """Estimate the bound on the training data, in the targets' units."""
-        if len(X) > _MAX_ROWS_FOR_BOUND:
-            chosen = np.random.default_rng(0).choice(len(X), _MAX_ROWS_FOR_BOUND, replace=False)
-            X, Y, weights = X[chosen], Y[chosen], weights[chosen]
-        log_likelihood = self._posterior().map_rows(ExpectedLogLikelihood(), X, Y=Y)
-        per_row = np.average(log_likelihood, weights=weights) - self._target_scaling.log_jacobian
+    def _in_own_units(self, record: Record, n_past_steps: int) -> Record:
+        shift, mnll = self._target_scaling.log_jacobian, record.held_out_mnll
+        return dataclasses.replace(
+            record,
+            step=record.step + n_past_steps,
+            elbo=record.elbo - self.trained_weight_ * shift,
+            ell=record.ell - self.trained_weight_ * shift,
+            held_out_mnll=None if mnll is None else mnll + shift,
+        )
+
+    def _bound(self, rows: Rows) -> float:
+        """Estimate the bound on the training data from some of its rows, in the targets' units."""
+        if len(rows) > _MAX_ROWS_FOR_BOUND:
+            generator = np.random.default_rng(0)
+            rows = rows[generator.choice(len(rows), _MAX_ROWS_FOR_BOUND, replace=False)]
+        log_likelihood = self._posterior().map_rows(ExpectedLogLikelihood(), rows.X, Y=rows.Y)
+        per_row = np.average(log_likelihood, weights=rows.weights)
+        per_row -= self._target_scaling.log_jacobian
         return float(self.total_weight_ * per_row - self.model_.kl())
 
-    def _fit_more(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, n_classes: int) -> None:
+    def _fit_more(self, rows: Rows) -> None:
         """Train on further rows; scaling and configuration stay those of the first call."""
         if not hasattr(self, "model_"):
-            self._fit(X, Y, weights, n_classes)
+            self._fit(rows)
             return
-        self.total_weight_ += float(weights.sum())
-        config = Config(**self.config_)
-        self._train(config, X, Y, weights)
+        self.total_weight_ += float(rows.weights.sum())
+        self._train(Config(**self.config_), rows)
 
     # Predicting.
 
@@ -308,8 +458,17 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
         )
 
     def _checked_inputs(self, X: Any) -> np.ndarray:
+        """Give X as a matrix of numbers; tables of named columns are read and encoded as at the fit."""
         check_is_fitted(self)
+        if is_source(X, encoded=self._encoder is not None):
+            X = encoded_matrix(self, X)
         return check_X(self, X, reset=False)
+
+    def _named_targets(self, X: Any, y: Any) -> Any:
+        """Give the targets: y itself, or the column of the table X that it names."""
+        if not isinstance(y, str):
+            return y
+        return target_column(X, y, classification=self._classification)
 
     def _scaled_inputs(self, X: np.ndarray) -> np.ndarray:
         """Scale checked inputs for a prediction; tell how many rows were clipped."""
@@ -358,10 +517,6 @@ class BaseDeepGP(PlotsMixin, BaseEstimator):
             draws = [self.model_.draw_function(key=key) for key in keys]
         finish = copy.copy(self)._finish  # fitting again must not change what was drawn before
         return [ScaledFunction(draw, self._input_scaling, finish) for draw in draws]
-
-    def _finish(self, F: jax.Array) -> jax.Array:
-        """Give what the functions' values mean to a user."""
-        raise NotImplementedError
 
     def _sampling_key(self, random_state: Any) -> jax.Array:
         key = self._key("sample")
@@ -437,6 +592,34 @@ class ScaledFunction:
             )
         values = self._finish(self._draw(jnp.asarray(self._scaling(X), jnp.float32)))
         return values if traced else np.asarray(values)
+
+
+@dataclasses.dataclass(frozen=True)
+class _InOwnUnits:
+    """A callback that is told of records in the targets' units."""
+
+    callback: AbstractCallback
+    convert: Callable[[Record, int], Record]
+    n_past_steps: int
+
+    def on_record(self, record: Record) -> None:
+        self.callback.on_record(self.convert(record, self.n_past_steps))
+
+    def on_end(self) -> None:
+        self.callback.on_end()
+
+
+def _joined(parts: list[Rows]) -> Rows | None:
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return None
+    columns = ((part.X, part.Y, part.weights) for part in parts)
+    return Rows(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def _listed(value: Any) -> Any:
+    """Give tuples as lists, which is how they come back from JSON."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _squared_frequencies(layer: Layer) -> np.ndarray:

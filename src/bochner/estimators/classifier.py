@@ -1,5 +1,6 @@
 """The scikit-learn classifier."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -9,13 +10,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from bochner import metrics
 from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
-from bochner.estimators.inputs import check_labels, check_weights, check_X
+from bochner.estimators.inputs import check_labels, check_no_weights, check_weights, check_X
+from bochner.estimators.rows import Rows
+from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS
 from bochner.prediction import LogDensity, Probabilities, Several
+from bochner.scores import ClassificationScores
 
 
 class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
@@ -70,6 +73,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     """
 
     _likelihoods = CLASSIFICATION_LIKELIHOODS
+    _classification = True
 
     def __init__(
         self,
@@ -101,6 +105,10 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         noise_variance=None,
         class_weight=None,
         warm_start=False,
+        checkpoint=None,
+        checkpoint_seconds=60.0,
+        resume=False,
+        callbacks=None,
         device=None,
         random_state=None,
         verbose=0,
@@ -132,34 +140,62 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             initial_log_var=initial_log_var,
             noise_variance=noise_variance,
             warm_start=warm_start,
+            checkpoint=checkpoint,
+            checkpoint_seconds=checkpoint_seconds,
+            resume=resume,
+            callbacks=callbacks,
             device=device,
             random_state=random_state,
             verbose=verbose,
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPClassifier":
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        validation: Any = None,
+        ignore: Sequence[str] = (),
+    ) -> "DeepGPClassifier":
         """Learn from rows of X and their classes y.
 
         Args:
-            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame.
-            y: classes, as numbers or text.
+            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
+                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
+                the name of the target's column as y.
+            y: classes, as numbers or text, or the name of their column.
             sample_weight: how often each row counts.
+            validation: `(X, y)`, or a table, by which the best parameters are kept.
+            ignore: columns of the table not to learn from.
         """
+        if isinstance(y, str):
+            check_no_weights(sample_weight)
+            self._fit_source(X, y, validation, ignore)
+        else:
+            if not self._goes_on():
+                self._encoder = self._target_name = None
+            self._fit_arrays(X, y, sample_weight, validation)
+        return self
+
+    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
         X = check_X(self, X, reset=not self._goes_on())
         y = check_labels(y, X)
         check_classification_targets(y)
         classes = np.unique(y)
+        self._check_several(classes)
+        if not self._goes_on():
+            self.classes_ = classes
+        rows = Rows(X, self._encoded(y), self._weights(y, sample_weight, X))
+        self._fit(rows, validation)
+
+    def _check_several(self, classes: np.ndarray) -> None:
         if len(classes) < 2:
             raise ValueError(
                 f"y must hold at least two classes; got one class only, {classes.tolist()[0]!r}. "
                 "Check that the right column is the target."
             )
-        if not self._goes_on():
-            self.classes_ = classes
-        weights = self._weights(y, sample_weight, X)
-        self._fit(X, self._encoded(y), weights, n_classes=len(self.classes_))
-        return self
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -183,8 +219,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
                     f"y must hold at least two classes; got one class only, {self.classes_.tolist()[0]!r}. "
                     "Name all classes in `classes`."
                 )
-        weights = self._weights(y, sample_weight, X)
-        self._fit_more(X, self._encoded(y), weights, n_classes=len(self.classes_))
+        self._fit_more(Rows(X, self._encoded(y), self._weights(y, sample_weight, X)))
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -211,8 +246,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             X: rows.
             y: their classes.
         """
-        X = self._checked_inputs(X)
-        return self._predictive(LogDensity(), X, Y=self._encoded(check_labels(y, X)))
+        X, Y = self._checked_rows(X, y)
+        return self._predictive(LogDensity(), X, Y=Y)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw classes from the predictive distribution, samples along the last axis.
@@ -235,19 +270,38 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             X: rows.
             y: their classes.
         """
-        X = self._checked_inputs(X)
-        Y = self._encoded(check_labels(y, X))
+        return self._scores(*self._checked_rows(X, y)).metrics()
+
+    def _scores(self, X: np.ndarray, Y: np.ndarray) -> ClassificationScores:
         parts = {"probabilities": Probabilities(), "log_density": LogDensity()}
         found = self._predictive(Several(parts), X, Y=Y)
-        labels, probabilities = Y[:, 0], _normalized(found["probabilities"])
-        return {
-            "error_rate": metrics.error_rate(labels, probabilities.argmax(axis=1)),
-            "mnll": metrics.mnll(found["log_density"]),
-            "brier": metrics.brier(labels, probabilities),
-            "ece": metrics.ece(labels, probabilities),
-        }
+        return ClassificationScores.of(
+            Y[:, 0], _normalized(found["probabilities"]), found["log_density"]
+        )
 
     # What classification decides.
+
+    def _checked_rows(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        y = self._named_targets(X, y)
+        X = self._checked_inputs(X)
+        return X, self._encoded(check_labels(y, X))
+
+    def _see_targets(self, source: TrainingSource) -> None:
+        counts = source.classes
+        texts = any(isinstance(label, str) for label in counts)
+        self.classes_ = np.unique(np.array(list(counts), dtype=object if texts else None))
+        self._check_several(self.classes_)
+        labels = self.classes_.tolist()
+        # Weights that depend on how many rows each class has: from the counts, as scikit-learn does from the rows.
+        per_class = compute_sample_weight(self.class_weight, self.classes_)
+        if isinstance(self.class_weight, str):
+            rows = np.array([counts[label] for label in labels])
+            per_class = source.n_rows / (len(labels) * rows)
+        self._streamed_weights = np.asarray(per_class, np.float64)
+
+    def _streamed(self, X: np.ndarray, y: np.ndarray) -> Rows:
+        Y = self._encoded(y)
+        return Rows(X, Y, self._streamed_weights[Y[:, 0]])
 
     def _weights(self, y: np.ndarray, sample_weight: Any, X: np.ndarray) -> np.ndarray:
         return check_weights(sample_weight, X) * compute_sample_weight(self.class_weight, y)

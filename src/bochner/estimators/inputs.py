@@ -88,6 +88,14 @@ def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
     return weights
 
 
+def check_no_weights(sample_weight: Any) -> None:
+    """Raise `ValueError` for weights beside a table of named columns, whose rows are read in passes."""
+    if sample_weight is not None:
+        raise ValueError(
+            "`sample_weight` goes with arrays X and y, not with a table and the name of its target."
+        )
+
+
 def _check_given(y: Any) -> None:
     if y is None:
         raise ValueError("this estimator requires y to be passed, but the target y is None.")

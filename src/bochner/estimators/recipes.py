@@ -17,13 +17,11 @@ class Situation:
         n_rows: rows of the training data.
         d_in: inputs.
         classification: whether the task is classification.
-        n_classes: number of classes, 0 for regression.
     """
 
     n_rows: int
     d_in: int
     classification: bool
-    n_classes: int = 0
 
 
 def paper(situation: Situation) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The scikit-learn regressor."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -8,13 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from bochner import metrics
 from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
-from bochner.estimators.inputs import check_targets, check_weights, check_X
+from bochner.estimators.inputs import check_no_weights, check_targets, check_weights, check_X
+from bochner.estimators.rows import Rows
+from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
 from bochner.prediction import LogDensity, Moments, Quantiles, Samples, Several
+from bochner.scores import RegressionScores
 
 
 class DeepGPRegressor(RegressorMixin, BaseDeepGP):
@@ -52,6 +55,10 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         initial_log_var: initial log variance of q(W); 0 is the prior.
         noise_variance: initial noise variance of the scaled target.
         warm_start: go on from the fitted model at the next call of `fit`.
+        checkpoint: folder in which the state of the training is kept, the last two times; it needs a `random_state`.
+        checkpoint_seconds: about how often, in seconds.
+        resume: go on from the newest checkpoint; the result is that of a training that was never stopped.
+        callbacks: objects told of each record of the training; see `bochner.training.AbstractCallback`.
         device: `"cpu"`, `"gpu"`, `"gpu:1"`; None takes JAX's default.
         random_state: seed of everything.
         verbose: 1 shows progress.
@@ -80,18 +87,40 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
     """
 
     _likelihoods = REGRESSION_LIKELIHOODS
+    _classification = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        validation: Any = None,
+        ignore: Sequence[str] = (),
+    ) -> "DeepGPRegressor":
         """Learn from rows of X and their targets y, one column or several.
 
         Args:
-            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame.
-            y: targets, in their own units.
+            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
+                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
+                the name of the target's column as y.
+            y: targets, in their own units, or the name of their column.
             sample_weight: how often each row counts.
+            validation: `(X, y)`, or a table, by which the best parameters are kept.
+            ignore: columns of the table not to learn from.
         """
-        X, Y, weights = self._checked(X, y, sample_weight, reset=not self._goes_on())
-        self._fit(X, Y, weights)
+        if isinstance(y, str):
+            check_no_weights(sample_weight)
+            self._fit_source(X, y, validation, ignore)
+        else:
+            if not self._goes_on():
+                self._encoder = self._target_name = None
+            self._fit_arrays(X, y, sample_weight, validation)
         return self
+
+    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
+        rows = self._checked(X, y, sample_weight, reset=not self._goes_on())
+        self._fit(rows, validation)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
         """Learn from further rows, with the scaling of the first call; each call trains for the whole budget.
@@ -101,8 +130,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             y: their targets.
             sample_weight: how often each row counts.
         """
-        X, Y, weights = self._checked(X, y, sample_weight, reset=not hasattr(self, "model_"))
-        self._fit_more(X, Y, weights, n_classes=0)
+        self._fit_more(self._checked(X, y, sample_weight, reset=not hasattr(self, "model_")))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -118,6 +146,24 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             return self._shaped(mean)
         variance = moments["epistemic"] + moments["aleatoric"]
         return self._shaped(mean), self._shaped(np.sqrt(variance) * self._target_scaling.scale)
+
+    def predict_summary(self, X: Any, quantiles: Any) -> dict[str, np.ndarray]:
+        """Predict `mean`, `std` and `quantiles` of y in one pass over the rows.
+
+        Args:
+            X: rows to predict.
+            quantiles: levels between 0 and 1.
+        """
+        levels = _checked_levels(quantiles)
+        parts = {"moments": Moments(), "quantiles": Quantiles(levels)}
+        found = self._predictive(Several(parts), self._checked_inputs(X))
+        moments, scaling = found["moments"], self._target_scaling
+        std = np.sqrt(moments["epistemic"] + moments["aleatoric"]) * scaling.scale
+        return {
+            "mean": self._shaped(scaling.inverse(moments["mean"].astype(np.float64))),
+            "std": self._shaped(std),
+            "quantiles": self._quantiles_in_units(found["quantiles"]),
+        }
 
     def predict_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Predict the two parts of the variance of y: epistemic (of the function) and aleatoric (of the noise).
@@ -138,14 +184,10 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             X: rows to predict.
             quantiles: levels between 0 and 1.
         """
-        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-        if not np.all((levels > 0) & (levels < 1)):
-            raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
-        X = self._checked_inputs(X)
-        found = self._predictive(Quantiles(jnp.asarray(levels, jnp.float32)), X)
-        scaling = self._target_scaling
-        found = found * scaling.scale[None, :, None] + scaling.center[None, :, None]
-        return found[:, 0] if self._one_target else found
+        levels = _checked_levels(quantiles)
+        return self._quantiles_in_units(
+            self._predictive(Quantiles(levels), self._checked_inputs(X))
+        )
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Predict central intervals of y: lower and upper end along the last axis.
@@ -196,7 +238,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             X: rows.
             y: their targets.
         """
-        X, Y = self._checked_rows(X, y)
+        return self._scores(*self._checked_rows(X, y)).metrics()
+
+    def _scores(self, X: np.ndarray, Y: np.ndarray) -> RegressionScores:
         parts = {
             "moments": Moments(),
             "log_density": LogDensity(),
@@ -206,26 +250,34 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         found = self._predictive(Several(parts), X, Y=self._scaled_targets(Y))
         scaling = self._target_scaling
         low, high = (scaling.inverse(found["quantiles"][..., i]) for i in range(2))
-        samples = np.moveaxis(found["samples"] * scaling.scale + scaling.center, 1, 2)
-        return {
-            "rmse": metrics.rmse(Y, scaling.inverse(found["moments"]["mean"])),
-            "mnll": metrics.mnll(found["log_density"]) + scaling.log_jacobian,
-            "crps": metrics.crps(Y, samples),
-            "coverage_90": metrics.coverage(Y, low, high),
-        }
+        return RegressionScores.of(
+            Y,
+            scaling.inverse(found["moments"]["mean"]),
+            found["log_density"] - scaling.log_jacobian,
+            np.moveaxis(found["samples"] * scaling.scale + scaling.center, 1, 2),
+            low=low,
+            high=high,
+        )
 
     # What regression decides.
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool):
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
         X = check_X(self, X, reset=reset)
         Y = check_targets(y, X)
         if reset:
             self.n_targets_ = Y.shape[1]
             self._one_target = np.asarray(y).ndim == 1
         self._check_n_targets(Y)
-        return X, Y, check_weights(sample_weight, X)
+        return Rows(X, Y, check_weights(sample_weight, X))
+
+    def _see_targets(self, source: TrainingSource) -> None:
+        self.n_targets_, self._one_target = 1, True
+
+    def _streamed(self, X: np.ndarray, y: np.ndarray) -> Rows:
+        return Rows(X, y[:, None], np.ones(len(y)))
 
     def _checked_rows(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        y = self._named_targets(X, y)
         X = self._checked_inputs(X)
         Y = check_targets(y, X)
         self._check_n_targets(Y)
@@ -254,6 +306,11 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
     def _n_targets(self, Y: np.ndarray) -> int:
         return Y.shape[1]
 
+    def _quantiles_in_units(self, found: np.ndarray) -> np.ndarray:
+        scaling = self._target_scaling
+        found = found * scaling.scale[None, :, None] + scaling.center[None, :, None]
+        return found[:, 0] if self._one_target else found
+
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[:, 0] if self._one_target else values
 
@@ -262,3 +319,10 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         tags.target_tags.multi_output = True
         tags.non_deterministic = False
         return tags
+
+
+def _checked_levels(quantiles: Any) -> jax.Array:
+    levels = np.atleast_1d(np.asarray(quantiles, np.float64))
+    if not np.all((levels > 0) & (levels < 1)):
+        raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
+    return jnp.asarray(levels, jnp.float32)

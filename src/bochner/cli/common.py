@@ -1,0 +1,168 @@
+"""What all commands share: the options, the output for people and for machines, errors and exit codes."""
+
+import functools
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+BAD_INPUT = 1
+DIVERGED = 3
+SIGNALED = 128
+
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 something is wrong with the data, the model file or a setting, and the message says what; "
+    "2 the command line is wrong; 3 training diverged; 130 stopped by Ctrl-C; 143 stopped by SIGTERM."
+)
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON, for other programs.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no warnings.")]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, made by `fit`.")]
+TablePath = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="CSV (also gzip), Parquet file or folder, .npz or .npy; - is standard input.",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+
+
+def command(function: Callable) -> Callable:
+    """Turn the errors of a command into a line for people and an exit code, and warnings into plain lines."""
+
+    @functools.wraps(function)
+    def run(*args, **options):
+        quiet, as_json = options.get("quiet", False), options.get("as_json", False)
+        with warnings.catch_warnings():
+            if quiet:
+                warnings.simplefilter("ignore")
+            warnings.showwarning = _show_warning
+            try:
+                return function(*args, **options)
+            except KeyboardInterrupt:
+                raise typer.Exit(fail("stopped.", SIGNALED + 2, as_json)) from None
+            except Exception as error:
+                code = _exit_code(error)
+                if code is None:
+                    raise
+                raise typer.Exit(fail(str(error), code, as_json)) from error
+
+    return run
+
+
+def fail(message: str, code: int, as_json: bool = False) -> int:
+    """Say what went wrong, and give the exit code."""
+    if as_json:
+        print(json.dumps({"error": message}))
+    Console(stderr=True).print(f"Error: {message}", style="red", markup=False, soft_wrap=True)
+    return code
+
+
+def _exit_code(error: Exception) -> int | None:
+    from bochner.training import TrainingDivergedError, TrainingStoppedError
+
+    if isinstance(error, TrainingDivergedError):
+        return DIVERGED
+    if isinstance(error, TrainingStoppedError):
+        return SIGNALED + error.signal
+    # A missing optional package comes with a message that names the extra.
+    return BAD_INPUT if isinstance(error, ValueError | OSError | ImportError) else None
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    console = Console(stderr=True)
+    console.print(f"Warning: {message}", style="yellow", markup=False, soft_wrap=True)
+
+
+def show(values: Mapping[str, Any], *, as_json: bool, quiet: bool = False, title: str = "") -> None:
+    """Print a result: JSON, or a table of two columns."""
+    if as_json:
+        print(json.dumps(plain(values), indent=2))
+        return
+    if quiet:
+        return
+    table = RichTable(title=title or None, show_header=False, title_justify="left")
+    for name, value in values.items():
+        table.add_row(name.replace("_", " "), in_words(value))
+    Console().print(table)
+
+
+def in_words(value: Any) -> str:
+    """Write a value as a person would.
+
+    Example:
+        >>> from bochner.cli.common import in_words
+        >>> in_words(1234567), in_words(0.123456789), in_words(None)
+        ('1,234,567', '0.1235', '-')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return "\n".join(f"{name}: {in_words(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(in_words, value))
+    return str(value)
+
+
+def plain(value: Any) -> Any:
+    """Give a value as JSON knows it; numbers that are not finite become null.
+
+    Example:
+        >>> from bochner.cli.common import plain
+        >>> plain({"a": (1, float("nan"))})
+        {'a': [1, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not (float("-inf") < value < float("inf")):
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs for the next call of a command, in the user's folder for caches."""
+    import jax
+
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        jax.config.update("jax_compilation_cache_dir", str(base / "bochner" / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def load_model(path: Path) -> Any:
+    """Open a model file."""
+    from bochner import load
+
+    use_compilation_cache()
+    return load(path)
+
+
+def note(text: str, quiet: bool) -> None:
+    """Tell something on the way."""
+    if not quiet:
+        Console(stderr=True).print(text, markup=False, soft_wrap=True, style="dim")
+
+
+def is_terminal() -> bool:
+    """Whether someone is looking."""
+    return sys.stderr.isatty()

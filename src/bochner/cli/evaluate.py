@@ -1,0 +1,49 @@
+"""`bochner evaluate`: metrics of a model on a table with known targets."""
+
+from typing import Annotated, Any
+
+import typer
+
+from bochner.cli.common import AsJson, ModelPath, Quiet, TablePath, command, load_model, show
+from bochner.cli.progress import counted
+
+Target = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column with the truth; as at the fit by default."),
+]
+
+
+@command
+def evaluate(
+    model: ModelPath,
+    table: TablePath,
+    target: Target = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare predictions with the target column of TABLE: RMSE or error rate, MNLL, calibration.
+
+    The table is read a part at a time, whatever its size.
+    """
+    from bochner.data.targets import target_values
+    from bochner.estimators.sources import encoded_batches
+
+    fitted = load_model(model)
+    name = target_name(fitted, target)
+    classes, total, n_rows = hasattr(fitted, "classes_"), None, 0
+    for X, batch in counted(encoded_batches(fitted, table), quiet):
+        y = target_values(batch, name, classification=classes, row=n_rows)
+        scores = fitted._scores(*fitted._checked_rows(X, y))
+        total = scores if total is None else total + scores
+        n_rows += len(X)
+    if total is None:
+        raise ValueError(f"{table} has no rows.")
+    show({"rows": n_rows, **total.metrics()}, as_json=as_json, title=f"{model} on {table}")
+
+
+def target_name(model: Any, asked: str | None) -> str:
+    """The column with the truth: the one asked for, or that of the fit."""
+    name = asked or model._target_name
+    if name is None:
+        raise ValueError("the model does not know the name of its target: give --target.")
+    return name

@@ -1,0 +1,49 @@
+"""`bochner report`: one page about a model and how it does on a table."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from bochner.cli.common import AsJson, ModelPath, Quiet, TablePath, command, load_model, show
+from bochner.cli.evaluate import Target, target_name
+
+_MAX_ROWS = 100_000
+
+
+@command
+def report(
+    model: ModelPath,
+    table: TablePath,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Page to write.")
+    ] = Path("report.html"),
+    target: Target = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write one self-contained page: metrics, calibration, relevant inputs, worst rows, and notes in plain words.
+
+    Of a table with more than 100,000 rows the first 100,000 are used.
+    """
+    from bochner.data.targets import target_values
+    from bochner.estimators.sources import encoded_batches
+    from bochner.report import report_page, write_report
+
+    fitted = load_model(model)
+    name = target_name(fitted, target)
+    inputs, targets, n_rows = [], [], 0
+    for X, batch in encoded_batches(fitted, table):
+        inputs.append(X)
+        classes = hasattr(fitted, "classes_")
+        targets.append(target_values(batch, name, classification=classes, row=n_rows))
+        n_rows += len(X)
+        if n_rows >= _MAX_ROWS:
+            break
+    if n_rows == 0:
+        raise ValueError(f"{table} has no rows.")
+    X, y = (np.concatenate(parts)[:_MAX_ROWS] for parts in (inputs, targets))
+    names = None if fitted._encoder is None else list(fitted._encoder.feature_names)
+    write_report(output, report_page(fitted, X, y, columns=names, source=str(table)))
+    show({"report": str(output), "rows": len(X)}, as_json=as_json, quiet=quiet)

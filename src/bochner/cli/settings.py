@@ -1,0 +1,108 @@
+"""Settings of `bochner fit`: a TOML file, flags over it, and the estimator made of them."""
+
+import dataclasses
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import typer
+
+_OF_THE_CALL = ("target", "model", "task", "ignore", "validation", "tensorboard", "seed")
+_ONE_OR_SEVERAL = (
+    "width", "n_random_features", "kernel", "n_mc_train", "theta_from", "omega_from",
+)  # fmt: skip
+_NOT_SETTINGS = ("callbacks", "verbose", "resume", "warm_start", "random_state")
+
+
+@dataclasses.dataclass
+class Settings:
+    """Names and values from file and flags, less those already taken."""
+
+    values: dict[str, Any]
+
+    def taken(self, name: str, default: Any) -> Any:
+        """Take a value out."""
+        return self.values.pop(name, default)
+
+    def required(self, name: str) -> Any:
+        """Take out a value that must be there."""
+        if name not in self.values:
+            raise ValueError(f"--{name} is missing: give it as a flag or in the --config file.")
+        return self.values.pop(name)
+
+    def estimator(self, task: str) -> Any:
+        """Make the estimator of a task from what is left."""
+        from bochner import DeepGPClassifier, DeepGPRegressor
+
+        kind = DeepGPClassifier if task == "classification" else DeepGPRegressor
+        values = dict(self.values)
+        if task == "regression" and "class_weight" in values:
+            raise ValueError("--class-weight is for classification; this task is regression.")
+        return kind(random_state=values.pop("seed"), **values)
+
+
+def flags(context: typer.Context) -> dict[str, Any]:
+    """Give the settings among the flags that were set."""
+    return {
+        name: numbers_or_words(value) if name in _ONE_OR_SEVERAL else value
+        for name, value in context.params.items()
+        if name in known_settings() and value is not None
+    }
+
+
+def settings_from(path: Path | None, flags: dict[str, Any]) -> Settings:
+    """Read a TOML file of settings, and put the flags over it."""
+    written = {} if path is None else _read(path)
+    known = known_settings()
+    for name in written:
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+            raise ValueError(f"{path}: there is no setting {name!r}.{hint}")
+    return Settings({**written, **flags})
+
+
+def known_settings() -> list[str]:
+    """Names that a file of settings may hold.
+
+    Example:
+        >>> from bochner.cli.settings import known_settings
+        >>> "max_steps" in known_settings()
+        True
+    """
+    from bochner import DeepGPClassifier
+
+    parameters = [name for name in DeepGPClassifier().get_params() if name not in _NOT_SETTINGS]
+    return [*_OF_THE_CALL, *parameters]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            content = tomllib.load(file)
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no file of settings at {path}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not valid TOML: {error}.") from error
+    return {name.replace("-", "_"): value for name, value in content.items()}
+
+
+def numbers_or_words(value: Any) -> Any:
+    """Read a flag's text: a number, words, or several of either with commas between them.
+
+    Example:
+        >>> from bochner.cli.settings import numbers_or_words
+        >>> numbers_or_words("10"), numbers_or_words("1,100"), numbers_or_words("0.5")
+        (10, (1, 100), 0.5)
+    """
+    if not isinstance(value, str):
+        return value
+    if "," in value:
+        return tuple(numbers_or_words(part.strip()) for part in value.split(","))
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value

@@ -1,0 +1,37 @@
+"""Checked rows on their way to training: inputs, targets and weights side by side."""
+
+import dataclasses
+import hashlib
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Inputs, targets (numbers, or numbers of classes) and weights of some rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.estimators.rows import Rows
+        >>> len(Rows(np.zeros((3, 2)), np.zeros((3, 1)), np.ones(3))[:2])
+        2
+    """
+
+    X: Float[np.ndarray, "n d_in"]
+    Y: Shaped[np.ndarray, "n targets"]
+    weights: Float[np.ndarray, " n"]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, chosen: slice | np.ndarray) -> "Rows":
+        return Rows(self.X[chosen], self.Y[chosen], self.weights[chosen])
+
+    def digest(self) -> str:
+        """A checksum of the contents."""
+        digest = hashlib.sha256()
+        for array in (self.X, self.Y, self.weights):
+            digest.update(repr((array.shape, array.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()

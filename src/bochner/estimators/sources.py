@@ -1,0 +1,160 @@
+"""Tables of named columns as training data: read by passes, encoded, and held in memory or streamed by size."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+
+from bochner.data.encoding import Encoder
+from bochner.data.sampling import Reservoir
+from bochner.data.tables import TableError, TableSource, open_table
+from bochner.data.targets import find_task, target_values
+
+_SAMPLE_ROWS = 100_000
+_SAMPLE_SEED = 0
+_NUMBERS_IN_MEMORY = 2**24
+
+
+def is_source(X: Any, *, encoded: bool = False) -> bool:
+    """Whether X is a table of named columns to be read: a path or an Arrow table; a frame where columns are encoded.
+
+    Example:
+        >>> from bochner.estimators.sources import is_source
+        >>> is_source("table.csv"), is_source([[1.0]])
+        (True, False)
+    """
+    if isinstance(X, str | Path | TableSource | pa.Table | pyarrow.dataset.Dataset):
+        return True
+    return encoded and hasattr(X, "columns")
+
+
+def task_of(source: TableSource, target: str) -> tuple[str, str]:
+    """Tell the task that a target column poses, and why, in words; reads no further than it must."""
+    input_names(source, target, ())
+    seen = pa.chunked_array([], type=source.schema.field(target).type)
+    for batch in source.batches([target]):
+        distinct = batch.column(0).drop_null().unique()
+        seen = pa.chunked_array([*seen.chunks, distinct], type=seen.type).unique()
+        seen = pa.chunked_array([seen])
+        if len(seen) > 2:
+            break
+    return find_task(seen)
+
+
+def _opened(source: Any, types: Any = None) -> TableSource:
+    return source if isinstance(source, TableSource) else open_table(source, types=types)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSource:
+    """A table with a target column after the first pass over it.
+
+    Attributes:
+        table: the rows.
+        target: name of the target's column.
+        inputs: names of the other columns in use.
+        sample: rows drawn uniformly, or all of them where they are few.
+        n_rows: number of rows.
+        classes: how many rows each value of the target has; empty for regression.
+    """
+
+    table: TableSource
+    target: str
+    inputs: tuple[str, ...]
+    sample: pa.Table
+    n_rows: int
+    classes: dict[Any, int]
+
+    @classmethod
+    def open(
+        cls, source: Any, target: str, ignore: Sequence[str], *, classification: bool
+    ) -> "TrainingSource":
+        """Read the table once: check the target, count rows and classes, draw the sample."""
+        table = _opened(source)
+        inputs = input_names(table, target, ignore)
+        reservoir, n_rows, classes = Reservoir(_SAMPLE_ROWS, _SAMPLE_SEED), 0, Counter()
+        for batch in table.batches([*inputs, target]):
+            values = target_values(batch, target, classification=classification, row=n_rows)
+            if classification:
+                classes.update(values.tolist())
+            n_rows += batch.num_rows
+            reservoir.add(batch)
+        if n_rows == 0:
+            raise TableError(f"{table.name} has no rows. Check how it was written or filtered.")
+        return cls(table, target, inputs, reservoir.sample(), n_rows, dict(classes))
+
+    def sample_targets(self, *, classification: bool) -> np.ndarray:
+        """The targets of the sample."""
+        return target_values(self.sample, self.target, classification=classification)
+
+    def fits_in_memory(self, encoder: Encoder) -> bool:
+        """Whether the encoded rows are few enough to be held."""
+        return self.n_rows * len(encoder.feature_names) <= _NUMBERS_IN_MEMORY
+
+    def encoded_batches(
+        self, encoder: Encoder, *, classification: bool
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Read the table again, as inputs and targets a batch at a time."""
+        for batch in self.table.batches([*self.inputs, self.target]):
+            yield (
+                encoder(batch),
+                target_values(batch, self.target, classification=classification),
+            )
+
+
+def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple[str, ...]:
+    """Give the columns to learn from, after checking the names that a user wrote."""
+    names = table.schema.names
+    for name in (target, *ignore):
+        if name not in names:
+            raise TableError(
+                f"{table.name} has no column {name!r}; its columns are {', '.join(map(repr, names))}."
+            )
+    inputs = tuple(name for name in names if name != target and name not in ignore)
+    if not inputs:
+        raise TableError(f"{table.name} has no column left to learn from beside {target!r}.")
+    return inputs
+
+
+def target_column(source: Any, target: str, *, classification: bool) -> np.ndarray:
+    """Read the target's column of a table."""
+    table = _opened(source)
+    if target not in table.schema.names:
+        raise TableError(f"{table.name} has no column {target!r}, the target.")
+    batches = table.batches([target])
+    parts = [target_values(batch, target, classification=classification) for batch in batches]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def encoded_matrix(model: Any, source: Any) -> np.ndarray:
+    """Read all rows of a table as the matrix of numbers that a fitted model takes."""
+    matrices = [X for X, _ in encoded_batches(model, source)]
+    return np.concatenate(matrices) if matrices else np.empty((0, model.n_features_in_))
+
+
+def encoded_batches(model: Any, source: Any) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
+    """Read a table for a fitted model, a batch of rows at a time, as numbers and as it is.
+
+    A model fitted on an array of numbers takes the columns with its feature names, or, where it knows none, all
+    columns in their order.
+    """
+    encoder = model._encoder
+    if encoder is not None:
+        table = _opened(source, encoder.types)
+        for batch in table.batches():
+            yield encoder(batch), batch
+        return
+    table = _opened(source)
+    names = getattr(model, "feature_names_in_", None)
+    names = table.schema.names if names is None else [str(name) for name in names]
+    missing = [name for name in names if name not in table.schema.names]
+    if missing:
+        raise TableError(f"{table.name} lacks the columns {', '.join(map(repr, missing))}.")
+    for batch in table.batches():
+        columns = [target_values(batch, name, classification=False) for name in names]
+        yield np.column_stack(columns), batch
