@@ -1,6 +1,7 @@
-"""Command line of the benchmarks: `python -m benchmarks speed`."""
+"""Command line of the benchmarks: `python -m benchmarks speed`, `python -m benchmarks streaming`."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -46,6 +47,24 @@ def speed(
     if not (quick or system or config):
         report.print_growth(growth.measure())
         report.print_first_step(growth.first_steps())
+
+
+@app.command()
+def streaming(
+    rows: Annotated[int, typer.Option(help="Rows of the table on disk.")] = 50_000_000,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the generated table is put for the while.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print records as JSON.")] = False,
+) -> None:
+    """Fit and predict a table larger than memory, beside one in memory."""
+    from benchmarks import streaming
+
+    records = streaming.measure(rows, folder)
+    if as_json:
+        print(json.dumps(records, indent=2))
+    else:
+        streaming.print_table(records)
 
 
 if __name__ == "__main__":

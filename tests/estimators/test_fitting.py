@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner.estimators.rows import Rows
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -130,22 +131,19 @@ def test_no_rows_are_held_out_below_two_hundred(n, held_out):
     model = DeepGPRegressor(validation_fraction=0.2, **SHORT).fit(x, y)
     judged = [r for r in model.history_ if r["held_out_mnll"] is not None]
     assert bool(judged) == bool(held_out)
-    kept, out = model._split(_config(model), y[:, None], np.ones(n))
-    assert len(y[out]) == held_out
-    assert len(y[kept]) == n - held_out
+    kept, out = model._split(_config(model), Rows(x, y[:, None], np.ones(n)))
+    assert len(out or []) == held_out
+    assert len(kept) == n - held_out
 
 
 def test_the_best_parameters_on_held_out_rows_are_kept():
     x, y = problems.numbers(200)
     settings = SHORT | {"learning_rate": 0.5, "schedule": "constant", "max_steps": 100}
     model = DeepGPRegressor(validation_fraction=0.2, **settings).fit(x, y)
-    _, out = model._split(_config(model), y[:, None], np.ones(200))
+    _, out = model._split(_config(model), model._scaled(Rows(x, y[:, None], np.ones(200))))
     judged = [r["held_out_mnll"] for r in model.history_ if r["held_out_mnll"] is not None]
     assert len(judged) == 25
-    judge = model._judge(
-        model._input_scaling(x[out]), model._target_scaling(y[out][:, None]), np.ones(40)
-    )
-    best = judge.mnll(model.model_) + model._target_scaling.log_jacobian
+    best = model._judge(out).mnll(model.model_) + model._target_scaling.log_jacobian
     assert best == pytest.approx(min(judged), rel=1e-5)
 
 

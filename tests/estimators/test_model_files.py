@@ -1,17 +1,29 @@
 """Save, load: bit-equal predictions, for every kind of model."""
 
+import copy
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor, load
+from bochner.estimators.files import from_parts, to_parts
+from bochner.estimators.json_forms import classes_from, classes_to_json
 from bochner.frequencies import FREQUENCIES
 from bochner.kernels import KERNELS
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
-from bochner.saving import ModelFileError, read_arrays, write_arrays
+from bochner.saving import (
+    ModelFileError,
+    format_arrays,
+    parse_arrays,
+    read_arrays,
+    write_arrays,
+)
 from bochner.spectra import SPECTRA
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
+from tests.make_model_files import FOLDER, PREDICTIONS, table
 
 TINY = SMALL | {"max_steps": 2, "n_random_features": 6, "n_mc_predict": 3, "batch_size": 20}
 # Together these hold every kernel, likelihood, spectrum, and way to draw frequencies.
@@ -109,10 +121,95 @@ def test_a_loaded_model_can_be_trained_further(tmp_path):
 
 
 def test_a_model_file_with_a_part_missing_is_refused(tmp_path):
-    model, _, _ = fitted("rbf")
-    model.save(tmp_path / "model")
-    arrays, header = read_arrays(tmp_path / "model")
-    arrays.pop(next(name for name in arrays if "q_W" in name))
+    arrays, header = read_arrays(FOLDER / "regressor-1.bochner")
+    arrays.pop(next(name for name in arrays if "q_W.log_var" in name))
     write_arrays(tmp_path / "less", arrays, header)
-    with pytest.raises(ModelFileError, match=r"lacks part of a model.*q_W"):
+    with pytest.raises(ModelFileError, match=r"less cannot be opened.*lacks part of a model.*q_W"):
         load(tmp_path / "less")
+
+
+def test_a_checkpoint_is_no_model_yet_holds_one(tmp_path):
+    arrays, header = read_arrays(FOLDER / "regressor-1.bochner")
+    arrays["training.step"] = np.array(3)
+    header |= {"kind": "checkpoint", "training": {"step": 3}}
+    write_arrays(tmp_path / "checkpoint", arrays, header)
+    with pytest.raises(ModelFileError, match=r"is a checkpoint of a training.*`resume`"):
+        load(tmp_path / "checkpoint")
+    assert from_parts(*read_arrays(tmp_path / "checkpoint")).n_steps_ == header["n_steps_"]
+    write_arrays(tmp_path / "model", arrays, header | {"kind": "model"})
+    with pytest.raises(ModelFileError, match="'training', which this version does not know"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"width": [2], "kernel": ["rbf", "arccos1"], "n_random_features": (6, 5)},
+        {"n_mc_train": (1, 2), "learning_rate": np.float64(0.01), "n_layers": np.int64(2)},
+        {"class_weight": {"blue": 2.0, "green": 1, "red": 1.5}},
+        {"class_weight": "balanced", "theta_from": "never", "max_seconds": 1.5},
+    ],
+)
+def test_parameters_come_back_with_their_types(parameters):
+    model = copy.copy(load(FOLDER / "classifier-1.bochner")).set_params(**parameters)
+    found = from_parts(*parse_arrays(format_arrays(*to_parts(model)), "x")).get_params()
+    assert found == model.get_params()
+    sequences = {name: v for name, v in parameters.items() if isinstance(v, list | tuple | dict)}
+    assert all(type(found[name]) is type(value) for name, value in sequences.items())
+
+
+def test_what_belongs_to_one_machine_or_call_is_not_stored():
+    model = load(FOLDER / "regressor-1.bochner").set_params(
+        device="gpu:7", checkpoint="folder", resume=True, callbacks=[print],
+        random_state=np.random.RandomState(0),
+    )  # fmt: skip
+    stored = to_parts(model)[1]["parameters"]
+    assert not stored.keys() & {"device", "checkpoint", "resume", "callbacks", "random_state"}
+
+
+def test_arrays_as_parameters_come_back_as_lists():
+    model = load(FOLDER / "classifier-1.bochner").set_params(width=np.array([2]))
+    assert from_parts(*to_parts(model)).width == [2]
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [np.array([3, 5], np.int8), np.array([0.5, 1.5]), np.array(["a", "b"], "<U7"), np.array([False, True])],
+)  # fmt: skip
+def test_types_of_classes_come_back(classes):
+    found = classes_from(json.loads(json.dumps(classes_to_json(classes))))
+    assert found.dtype.kind == classes.dtype.kind
+    assert found.tolist() == classes.tolist()
+    assert classes.dtype.kind == "U" or found.dtype == classes.dtype
+
+
+def test_classes_that_cannot_come_back_are_not_written():
+    with pytest.raises(ModelFileError, match="classes"):
+        classes_to_json(np.array([b"a", b"b"], dtype=object))
+
+
+# Files of earlier versions.
+
+
+def test_a_file_of_an_earlier_version_predicts_what_it_did():
+    expected = json.loads(PREDICTIONS.read_text())
+    X = pd.DataFrame(expected["X"])
+    mean, std = load(FOLDER / "regressor-1.bochner").predict(X, return_std=True)
+    np.testing.assert_allclose(mean, expected["regressor"]["mean"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(std, expected["regressor"]["std"], rtol=1e-5, atol=1e-5)
+    found = load(FOLDER / "classifier-1.bochner").predict_proba(X)
+    np.testing.assert_allclose(found, expected["classifier"]["probabilities"], rtol=1e-5, atol=1e-5)
+
+
+def test_a_file_of_an_earlier_version_encodes_its_table():
+    expected = json.loads(PREDICTIONS.read_text())["table"]["mean"]
+    model = load(FOLDER / "table-1.bochner")
+    assert model._target_name == "y"
+    np.testing.assert_allclose(model.predict(table(8)), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_an_encoding_of_another_width_is_refused():
+    arrays, header = read_arrays(FOLDER / "table-1.bochner")
+    header["encoder"]["columns"].pop()
+    with pytest.raises(ModelFileError, match=r"its encoding gives .* columns where"):
+        from_parts(arrays, header)

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from bochner.data.table import AbstractSteps, RowOrder, Table, padded_lines
 
@@ -57,7 +57,7 @@ class Spool:
     def append(
         self,
         X: Float[np.ndarray, "n d_in"],
-        Y: Float[np.ndarray, "n targets"],
+        Y: Shaped[np.ndarray, "n targets"],
         weights: Float[np.ndarray, " n"],
     ) -> None:
         """Add rows at the end."""
@@ -102,7 +102,7 @@ class Spool:
 class StepsOnDisk(AbstractSteps):
     """Steps whose rows come from a spool in parts: many blocks from everywhere in the file, shuffled together.
 
-    In each epoch blocks are cut at another offset (around the end, so that all rows are alike) and put in another
+    In each epoch blocks are cut from another start on (around the end, so that all rows are alike) and put in another
     order; what does not fill the last part waits for another epoch. The next part is read while this one is used.
 
     Example:
@@ -162,11 +162,11 @@ class StepsOnDisk(AbstractSteps):
     def _blocks(self, number: int) -> Iterator[np.ndarray]:
         epoch, part = divmod(number, self._parts_an_epoch)
         generator = np.random.default_rng((*self._seed, 0, epoch))
-        offset = generator.integers(self._block_rows)
         n_rows = self._spool.n_rows
+        offset = generator.integers(n_rows)
         order = generator.permutation(n_rows // self._block_rows)
         for block in order[part * self._blocks_a_part : (part + 1) * self._blocks_a_part]:
-            start = int(offset + block * self._block_rows)
+            start = int(offset + block * self._block_rows) % n_rows
             before_end = min(self._block_rows, n_rows - start)
             yield self._spool.read(start, before_end)
             if before_end < self._block_rows:

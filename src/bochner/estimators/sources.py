@@ -1,6 +1,7 @@
 """Tables of named columns as training data: read by passes, encoded, and held in memory or streamed by size."""
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from bochner.data.targets import find_task, target_values
 _SAMPLE_ROWS = 100_000
 _SAMPLE_SEED = 0
 _NUMBERS_IN_MEMORY = 2**24
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def is_source(X: Any, *, encoded: bool = False) -> bool:
@@ -115,7 +117,9 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
             raise TableError(
                 f"{table.name} has no column {name!r}; its columns are {', '.join(map(repr, names))}."
             )
-    inputs = tuple(name for name in names if name != target and name not in ignore)
+    unused = {target, *ignore}
+    # Pandas writes the index of a frame as a column of such a name.
+    inputs = tuple(n for n in names if n not in unused and not _PANDAS_INDEX.fullmatch(n))
     if not inputs:
         raise TableError(f"{table.name} has no column left to learn from beside {target!r}.")
     return inputs

@@ -1,0 +1,342 @@
+"""The plain-language notes: what a number means for the reader, each rule with its thresholds."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+STATED_COVERAGE = 0.9
+"""Probability that the judged intervals claim to hold."""
+STANDARD_ERRORS = 2.0
+"""Deviations within this many standard errors count as chance."""
+CALIBRATION_MARGIN = 0.02
+"""Deviations of coverage or confidence up to this size do not matter, however many rows show them."""
+FEW_ROWS = 100
+"""Below this many rows the metrics are rough."""
+FEW_RECORDS = 10
+"""Below this many records nothing is said about convergence."""
+SETTLED = 0.01
+"""Change of the log-likelihood of a row, in nats, that is too small to train longer for."""
+RELEVANT, IRRELEVANT = 0.5, 0.1
+"""Relevance from which an input counts as relevant, and below which it hardly matters."""
+MOSTLY_NOISE, MOSTLY_MODEL = 0.2, 0.5
+"""Share of model uncertainty in the variance below which noise prevails, and from which the model does."""
+WORTHWHILE = 0.02
+"""Gain in the log-likelihood of a row over a constant prediction, in nats, that is worth a model."""
+
+_SHOWN_NAMES = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Note:
+    """One finding: what it is about, how it stands (`good`, `attention` or `info`), and a sentence or two.
+
+    Example:
+        >>> from bochner.report.notes import Note
+        >>> Note("Calibration", "good", "The intervals hold what they say.").verdict
+        'good'
+    """
+
+    topic: str
+    verdict: str
+    text: str
+
+
+def interval_calibration(coverage: float, n_rows: int, *, counts: bool = False) -> Note:
+    """Judge the coverage of 90% intervals against the binomial error of so many rows.
+
+    Args:
+        coverage: share of targets inside their interval.
+        n_rows: rows that were judged.
+        counts: targets are whole numbers, whose intervals hold more than they state by their nature.
+
+    Example:
+        >>> from bochner.report.notes import interval_calibration
+        >>> interval_calibration(0.91, 1000).verdict, interval_calibration(0.7, 1000).verdict
+        ('good', 'attention')
+    """
+    error = math.sqrt(STATED_COVERAGE * (1 - STATED_COVERAGE) / n_rows)
+    allowed = max(STANDARD_ERRORS * error, CALIBRATION_MARGIN)
+    found = f"The 90% intervals hold {coverage:.0%} of the {n_rows:,} targets"
+    if coverage < STATED_COVERAGE - allowed:
+        text = f"{found}: they are too narrow, and the model is surer than it should be."
+        return Note("Calibration", "attention", text)
+    if coverage <= STATED_COVERAGE + allowed:
+        chance = f"chance alone moves this by about {100 * STANDARD_ERRORS * error:.0f} points"
+        text = f"{found}, which is what they promise ({chance})."
+        return Note("Calibration", "good", text)
+    if counts:
+        text = f"{found}. Intervals of counts end at whole numbers, so more than 90% is usual."
+        return Note("Calibration", "good", text)
+    text = f"{found}: they are wider than needed, and the model is more cautious than it has to be."
+    return Note("Calibration", "attention", text)
+
+
+def inner_calibration(stated: float, coverage: float, n_rows: int) -> Note | None:
+    """Tell when narrower intervals than those of 90% miss what they state; say nothing where they hold it.
+
+    Args:
+        stated: probability that the intervals claim to hold.
+        coverage: share of targets inside.
+        n_rows: rows that were judged.
+
+    Example:
+        >>> from bochner.report.notes import inner_calibration
+        >>> inner_calibration(0.5, 0.62, 1000).text
+        'The 50% intervals hold 62% of the targets: in the middle, predictions are too cautious.'
+    """
+    error = math.sqrt(stated * (1 - stated) / n_rows)
+    if abs(coverage - stated) <= max(STANDARD_ERRORS * error, CALIBRATION_MARGIN):
+        return None
+    tendency = "too cautious" if coverage > stated else "too sure"
+    found = f"The {100 * stated:.0f}% intervals hold {coverage:.0%} of the targets"
+    return Note("Calibration", "info", f"{found}: in the middle, predictions are {tendency}.")
+
+
+def class_calibration(
+    confidence: Sequence[float], accuracy: Sequence[float], count: Sequence[int]
+) -> Note:
+    """Judge the expected calibration error against what calibrated probabilities would show by chance.
+
+    In a bin with n rows and confidence p, chance alone leaves a mean distance of `sqrt(2 p (1 - p) / (pi n))`.
+
+    Args:
+        confidence: mean top probability in each bin.
+        accuracy: share of right predictions in each bin.
+        count: rows in each bin.
+
+    Example:
+        >>> from bochner.report.notes import class_calibration
+        >>> class_calibration([0.9], [0.89], [1000]).verdict, class_calibration([0.9], [0.6], [1000]).verdict
+        ('good', 'attention')
+    """
+    bins = [entry for entry in zip(confidence, accuracy, count, strict=True) if entry[2] > 0]
+    n_rows = sum(n for _, _, n in bins)
+    error = sum(n * abs(p - a) for p, a, n in bins) / n_rows
+    chance = sum(n * math.sqrt(2 * p * (1 - p) / (math.pi * n)) for p, _, n in bins) / n_rows
+    found = f"Stated probabilities and the share of right predictions differ by {_points(error)} on average"
+    if error <= max(STANDARD_ERRORS * chance, CALIBRATION_MARGIN):
+        text = f"{found}, where chance alone gives about {_points(chance)}: they can be taken as they are."
+        return Note("Calibration", "good", text)
+    surplus = sum(n * (p - a) for p, a, n in bins) / n_rows
+    tendency = "surer than it should be" if surplus > 0 else "less sure than it could be"
+    text = f"{found}, more than chance gives (about {_points(chance)}): the model is {tendency}."
+    return Note("Calibration", "attention", text)
+
+
+def convergence(bound: Sequence[float], held_out: Sequence[float]) -> Note:
+    """Judge whether the loss still fell in the last fifth of the training, from one half of it to the other.
+
+    Held-out rows are judged where there are enough of their records, the bound otherwise. A change counts when it
+    is beyond its standard error and large enough to matter.
+
+    Args:
+        bound: negative bound a row, one entry a record.
+        held_out: MNLL of held-out rows, where it was computed.
+
+    Example:
+        >>> from bochner.report.notes import convergence
+        >>> convergence([1.0] * 50, []).verdict, convergence([-i / 10 for i in range(50)], []).verdict
+        ('good', 'attention')
+    """
+    judged, what = (
+        (held_out, "log-likelihood of held-out rows")
+        if len(held_out) >= FEW_RECORDS
+        else (bound, "bound")
+    )
+    if len(judged) < FEW_RECORDS:
+        text = f"Training left {len(judged)} records, too few to tell whether it had settled."
+        return Note("Convergence", "info", text)
+    last = judged[-max(len(judged) // 5, 4) :]
+    early, late = last[: len(last) // 2], last[len(last) // 2 :]
+    change = _mean(early) - _mean(late)
+    allowed = max(STANDARD_ERRORS * math.hypot(_mean_error(early), _mean_error(late)), SETTLED)
+    if change > allowed:
+        text = (
+            f"The {what} still rose in the last fifth of the training, by {change:.2g} a row. Longer training "
+            "(`max_steps`, `max_seconds`) is likely to give a better model."
+        )
+        return Note("Convergence", "attention", text)
+    if change >= -allowed:
+        text = (
+            f"Training had settled: over its last fifth the {what} changed by no more than noise."
+        )
+        return Note("Convergence", "good", text)
+    if judged is held_out:
+        text = (
+            "Held-out rows were predicted worse towards the end of the training, a sign of overfitting; the "
+            "parameters of the best moment were kept."
+        )
+        return Note("Convergence", "info", text)
+    text = "The bound fell towards the end of the training: lower the `learning_rate`, or train longer."
+    return Note("Convergence", "attention", text)
+
+
+def sample_size(n_rows: int) -> Note | None:
+    """Warn of few rows; say nothing where there are enough.
+
+    Example:
+        >>> from bochner.report.notes import sample_size
+        >>> sample_size(30).verdict, sample_size(100)
+        ('attention', None)
+    """
+    if n_rows >= FEW_ROWS:
+        return None
+    rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
+    text = f"All of this was measured on {rows}: other rows may give rather different numbers."
+    return Note("Few rows", "attention", text)
+
+
+def relevant_inputs(names: Sequence[str], relevance: Sequence[float], *, ard: bool) -> Note:
+    """Name the inputs that matter most, and those that hardly matter.
+
+    Args:
+        names: of the inputs.
+        relevance: of the inputs, relative to the largest.
+        ard: whether the model has a lengthscale for each input.
+
+    Example:
+        >>> from bochner.report.notes import relevant_inputs
+        >>> relevant_inputs(["age", "id"], [1.0, 0.01], ard=True).text
+        'The prediction changes most along “age”. It hardly changes along “id”.'
+    """
+    if not ard:
+        text = (
+            "The model has one lengthscale for all inputs (`ard=False`), so it does not rank them."
+        )
+        return Note("Inputs", "info", text)
+    ranked = sorted(zip(relevance, names, strict=True), key=lambda pair: -pair[0])
+    most = [name for value, name in ranked if value >= RELEVANT]
+    least = [name for value, name in reversed(ranked) if value < IRRELEVANT]
+    if len(most) == len(names) > 1:
+        return Note("Inputs", "info", "All inputs matter to a similar degree.")
+    text = f"The prediction changes most along {_listed(most)}."
+    if least:
+        text += f" It hardly changes along {_listed(least)}."
+    return Note("Inputs", "info", text)
+
+
+def kinds_of_uncertainty(epistemic_share: float) -> Note:
+    """Say what prevails in the predictive variance: noise, or doubt about the function.
+
+    Args:
+        epistemic_share: share of the variance over functions in the whole.
+
+    Example:
+        >>> from bochner.report.notes import kinds_of_uncertainty
+        >>> kinds_of_uncertainty(0.05).text.split(":")[0]
+        'Model uncertainty makes up 5% of the predictive variance'
+    """
+    found = f"Model uncertainty makes up {epistemic_share:.0%} of the predictive variance"
+    if epistemic_share < MOSTLY_NOISE:
+        advice = "most of it is noise, which further inputs may explain, but further rows will not."
+    elif epistemic_share < MOSTLY_MODEL:
+        advice = "noise prevails, but further rows would make predictions somewhat surer."
+    else:
+        advice = "further rows, where predictions are unsure, would help most."
+    return Note("Uncertainty", "info", f"{found}: {advice}")
+
+
+def gain_over_constant(
+    mnll: float, constant_mnll: float | None, error: float, constant_error: float, *, classes: bool
+) -> Note:
+    """Compare with predicting the same for every row: the mean and deviation of y, or the share of each class.
+
+    Args:
+        mnll: of the model.
+        constant_mnll: of the constant prediction; None where it has none, as y is constant.
+        error: RMSE or error rate of the model.
+        constant_error: the same of the constant prediction.
+        classes: whether errors are error rates.
+
+    Example:
+        >>> from bochner.report.notes import gain_over_constant
+        >>> gain_over_constant(3.0, 4.0, 5.0, 10.0, classes=False).text.split('. ')[0]
+        'The model explains 75% of the variance'
+    """
+    topic = "Usefulness"
+    if constant_mnll is None:
+        return Note(topic, "info", "All targets are equal, so there is nothing to compare with.")
+    gain = constant_mnll - mnll
+    if gain < WORTHWHILE:
+        text = (
+            "In log-likelihood the model is no better than predicting the same for every row; the inputs say "
+            "little about the target, or the model needs longer training."
+        )
+        return Note(topic, "attention", text)
+    if classes:
+        guess = f"always guessing the most frequent class in {constant_error:.1%}"
+        found = f"The model is wrong in {error:.1%} of the rows, {guess}"
+    else:
+        explained = 1 - (error / constant_error) ** 2
+        found = f"The model explains {explained:.0%} of the variance"
+    likelier = f"{math.exp(gain):.2g}" if gain < math.log(100) else "more than 100"
+    likelihood = f"The observed values are {likelier} times as likely under it as under a constant."
+    return Note(topic, "good", f"{found}. {likelihood}")
+
+
+def all_notes(data: dict[str, Any]) -> list[Note]:
+    """Apply every rule to what `report_data` has collected."""
+    metrics = {entry["name"]: entry for entry in data["metrics"]}
+    n_rows, classes = data["data"]["n_rows"], data["task"] == "classification"
+    error = metrics["error_rate" if classes else "rmse"]
+    mnll, calibration = metrics["mnll"], data["calibration"]
+    notes = [
+        gain_over_constant(
+            mnll["value"], mnll["constant"], error["value"], error["constant"], classes=classes
+        ),
+        *(
+            [class_calibration(**calibration)]
+            if classes
+            else _interval_notes(
+                calibration, metrics["coverage_90"]["value"], n_rows, data["target"]["counts"]
+            )
+        ),
+        convergence(
+            data["learning"]["bound"],
+            [value for value in data["learning"]["held_out_mnll"] if value is not None],
+        ),
+        sample_size(n_rows),
+        relevant_inputs(
+            [entry["name"] for entry in data["inputs"]],
+            [entry["relevance"] for entry in data["inputs"]],
+            ard=data["configuration"]["ard"],
+        ),
+        None if classes else kinds_of_uncertainty(data["epistemic_share"]),
+        *(Note("Warning", "attention", text) for text in data["warnings"]),
+    ]
+    return [note for note in notes if note is not None]
+
+
+def _interval_notes(
+    calibration: dict[str, Any], coverage: float, n_rows: int, counts: bool
+) -> list[Note | None]:
+    outer = interval_calibration(coverage, n_rows, counts=counts)
+    if counts:
+        return [outer]
+    half = calibration["found"][calibration["stated"].index(0.5)]
+    return [outer, inner_calibration(0.5, half, calibration["n_rows"])]
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = [f"“{name}”" for name in names[:_SHOWN_NAMES]]
+    more = len(names) - len(quoted)
+    if more:
+        quoted.append(f"{more:,} more")
+    if len(quoted) == 1:
+        return quoted[0]
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.1f} points"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean_error(values: Sequence[float]) -> float:
+    """Standard error of the mean."""
+    center, n = _mean(values), len(values)
+    return math.sqrt(sum((value - center) ** 2 for value in values) / (n - 1) / n)

@@ -1,0 +1,159 @@
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bochner
+from bochner import load
+from tests.cli.conftest import SMALL, make_frame
+
+
+def test_every_command_has_help(call):
+    listed = call("--help").output
+    for name in ("fit", "predict", "evaluate", "report", "info", "sample", "export", "demo"):
+        assert name in listed
+        assert "--help" in call(name, "--help").output
+    assert "Exit codes" in listed
+    assert bochner.__version__ in call("--version").output
+
+
+def test_predictions_are_those_of_python(call, files):
+    out = files / "out.csv"
+    call("predict", files / "prices.bochner", files / "new.csv", "-o", out, "--quantiles", "0.25,0.75",
+         "--samples", 3, "--keep", "id", "--quiet")  # fmt: skip
+    found = pd.read_csv(out)
+    model = load(files / "prices.bochner")
+    mean, std = model.predict(files / "new.csv", return_std=True)
+    np.testing.assert_allclose(found["mean"], mean, rtol=1e-6)
+    np.testing.assert_allclose(found["std"], std, rtol=1e-5)
+    interval = model.predict_interval(files / "new.csv")
+    np.testing.assert_allclose(found[["lower", "upper"]], interval, rtol=1e-5)
+    assert (found["q0.25"] < found["q0.75"]).all()
+    assert found["id"].tolist() == make_frame(seed=1)["id"].tolist()
+    assert found["sample_0"].std() > 0
+    assert not np.allclose(found["sample_0"], found["sample_1"])
+
+
+def test_classes_come_with_their_probabilities(call, files):
+    out = files / "classes.parquet"
+    call("predict", files / "colors.bochner", files / "new.csv", "-o", out, "--quiet")
+    found = pd.read_parquet(out)
+    np.testing.assert_allclose(found["probability_green"] + found["probability_red"], 1.0)
+    best = np.where(found["probability_red"] > 0.5, "red", "green")
+    assert found["class"].tolist() == best.tolist()
+
+
+def test_standard_input_and_output(call, files):
+    text = (files / "new.csv").read_text()
+    printed = call("predict", files / "prices.bochner", "-", input=text).stdout
+    assert printed.splitlines()[0] == '"mean","std","lower","upper"'
+    assert len(printed.splitlines()) == 301
+
+
+def test_metrics_are_those_of_python(call, files):
+    printed = json.loads(
+        call("evaluate", files / "prices.bochner", files / "new.csv", "--json", "--quiet").stdout
+    )
+    known = load(files / "prices.bochner").evaluate(files / "new.csv", "price")
+    assert printed.pop("rows") == 300
+    assert printed == pytest.approx(known, rel=1e-4)
+    assert printed["rmse"] < 1.5
+    classes = call("evaluate", files / "colors.bochner", files / "new.csv", "--json", "-q").stdout
+    assert json.loads(classes)["error_rate"] < 0.5
+
+
+def test_info_tells_inputs_target_and_settings(call, files):
+    found = json.loads(call("info", files / "prices.bochner", "--json").stdout)
+    assert found["inputs"] == ["size", "color"]
+    assert found["target"] == "price"
+    assert found["config"]["max_steps"] == 400
+    assert "size, color" in call("info", files / "prices.bochner").stdout
+
+
+def test_samples_are_functions(call, files):
+    out = files / "functions.csv"
+    call("sample", files / "prices.bochner", files / "new.csv", "--n", 4, "-o", out, "--quiet")
+    found = pd.read_csv(out)
+    assert list(found) == ["f0", "f1", "f2", "f3"]
+    model = load(files / "prices.bochner")
+    X = model._checked_inputs(files / "new.csv")
+    np.testing.assert_allclose(
+        found["f2"], model.sample_functions(4, random_state=0)[2](X), rtol=1e-5
+    )
+
+
+def test_flags_override_the_file_of_settings(call, files, tmp_path):
+    config = tmp_path / "settings.toml"
+    config.write_text(
+        'target = "price"\nignore = ["id"]\nmax-steps = 30\nn_random_features = [8, 9]\nwidth = 2\nkernel = "matern32"\n'
+    )
+    out = tmp_path / "m.bochner"
+    printed = call("fit", files / "flats.csv", "--config", config, "--model", out, "--kernel", "rbf",
+                   "--theta-from", "never", "--no-ard", "--json", "--quiet").stdout  # fmt: skip
+    stored = load(out).config_
+    assert json.loads(printed)["config"]["kernel"] == stored["kernel"] == "rbf"
+    assert stored["n_random_features"] == (8, 9)
+    assert (stored["max_steps"], stored["theta_from"], stored["ard"]) == (30, "never", False)
+    config.write_text("max_step = 3\n")
+    message = call("fit", files / "flats.csv", "--config", config, code=1).output
+    assert "no setting 'max_step'. Did you mean 'max_steps'?" in " ".join(message.split())
+
+
+def test_a_validation_table_is_used_and_reported(call, files, tmp_path):
+    printed = call("fit", files / "flats.csv", "--target", "price", "--model", tmp_path / "m.bochner",
+                   "--validation", files / "new.csv", "--max-steps", 50, "--ignore", "id", "--json",
+                   "--quiet", *SMALL).stdout  # fmt: skip
+    assert json.loads(printed)["validation_rmse"] > 0
+    history = load(tmp_path / "m.bochner").history_
+    assert any(record["held_out_mnll"] is not None for record in history)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fit", "{flats}", "--model", "m"], "--target is missing"),
+        (["fit", "{flats}", "--target", "prize", "--model", "m"], "no column 'prize'"),
+        (["fit", "nothing.csv", "--target", "a", "--model", "m"], "nothing.csv"),
+        (["fit", "{flats}", "--target", "price", "--model", "m", "--kernel", "rbff"], "Did you mean 'rbf'"),
+        (["fit", "{flats}", "--target", "price", "--model", "m", "--task", "sorting"], "`task` must be one of"),
+        (["fit", "{flats}", "--target", "price", "--model", "m", "--task", "classification"], "class"),
+        (["fit", "{flats}", "--target", "color", "--model", "m", "--task", "regression"], "color"),
+        (["fit", "{flats}", "--target", "price", "--model", "m", "--resume"], "`resume` needs"),
+        (["fit", "{flats}", "--target", "price", "--model", "no/folder/m"], "does not exist"),
+        (["predict", "{flats}", "{flats}"], "not a model file"),
+        (["predict", "nothing.bochner", "{flats}"], "no model file"),
+        (["predict", "{model}", "{flats}", "-o", "out.xls"], "must end in .csv or .parquet"),
+        (["predict", "{model}", "{flats}", "--quantiles", "0.5,2"], "between 0 and 1"),
+        (["predict", "{model}", "{flats}", "--keep", "nothing"], "no column 'nothing'"),
+        (["evaluate", "{model}", "{flats}", "--target", "prize"], "prize"),
+        (["datasets", "get", "power-plant"], "Did you mean 'powerplant'"),
+    ],
+)  # fmt: skip
+def test_mistakes_get_one_line_and_exit_code_one(
+    call, files, monkeypatch, tmp_path, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    names = {"{flats}": files / "flats.csv", "{model}": files / "prices.bochner"}
+    result = call(*[names.get(word, word) for word in words], code=1)
+    assert message in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_for_machines_are_json(call, files):
+    result = call("evaluate", files / "prices.bochner", "nothing.csv", "--json", code=1)
+    assert "nothing.csv" in json.loads(result.stdout)["error"]
+
+
+def test_a_wrong_flag_is_exit_code_two(call):
+    assert "No such option" in call("fit", "t.csv", "--targett", "x", code=2).output
+
+
+def test_datasets_are_listed_and_written(call, tmp_path):
+    assert "powerplant" in json.loads(call("datasets", "list", "--json").stdout)["datasets"]
+    if not os.environ.get("BOCHNER_DATA"):
+        pytest.skip("the environment variable BOCHNER_DATA is not set")
+    call("datasets", "get", "yacht", "-o", tmp_path / "yacht.csv", "--quiet")
+    assert len(pd.read_csv(tmp_path / "yacht.csv")) == 308
