@@ -21,13 +21,17 @@ ORDER = [
     "likelihoods",
     "model",
     "bound",
+    "saving",
     "training",
     "prediction",
     "metrics",
-    "saving",
+    "scores",
     "datasets",
     "estimators",
+    "export",
+    "report",
     "cli",
+    "__main__",
 ]
 ROOT = Path(bochner.__file__).parent
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]

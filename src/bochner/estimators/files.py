@@ -342,8 +342,9 @@ def _structure(
     """Give names and shapes of a model's arrays, and the tree that they form, without any computation."""
     blank = _ESTIMATORS[estimator]()
     # The other settings decide values only.
-    others: dict[str, Any] = {field.name: 1.0 for field in dataclasses.fields(Config)}
-    config = Config(**others | {"seed": 0} | dict(zip(_STRUCTURE, settings, strict=True)))
+    values: dict[str, Any] = {field.name: 1.0 for field in dataclasses.fields(Config)}
+    values |= {"seed": 0, **dict(zip(_STRUCTURE, settings, strict=True))}
+    config = Config(**values)
     blank.config_ = dataclasses.asdict(config)
     blank._target_scaling = TargetScaling.none(n_targets)
     if isinstance(blank, DeepGPClassifier):
