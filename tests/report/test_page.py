@@ -3,6 +3,7 @@
 import builtins
 import html.parser
 import json
+import math
 import re
 
 import numpy as np
@@ -173,13 +174,21 @@ def test_plots_stay_small_for_many_rows(regressor):
     assert len(page) < 700_000
 
 
-def test_counts_and_constant_targets_have_a_page():
+def test_counts_have_a_page():
     X, y = problems.counts()
-    settings = problems.SMALL | {"likelihood": "poisson", "n_mc_predict": 5}
-    model = DeepGPRegressor(**settings).fit(X, y)
-    assert "Intervals" in report_page(model, X, y)
-    assert "All targets are equal" in report_page(model, X[:5], np.full(5, 3.0))
-    assert "1 row" in report_page(model, X[:1], y[:1])
+    model = DeepGPRegressor(**problems.SMALL, likelihood="poisson").fit(X, y)
+    data = report_data(model, X, y)
+    assert data["target"]["counts"]
+    constant = next(e["constant"] for e in data["metrics"] if e["name"] == "mnll")
+    log_factorials = np.array([math.lgamma(count + 1) for count in y])
+    assert constant == pytest.approx(np.mean(y.mean() - y * np.log(y.mean()) + log_factorials))
+    assert "Predicted against observed" in render_page(data)
+
+
+def test_equal_targets_and_a_single_row_have_a_page(regressor):
+    X, y = problems.numbers(n=5)
+    assert "All targets are equal" in report_page(regressor, X, np.full(5, 3.0))
+    assert "1 row:" in report_page(regressor, X[:1], y[:1])
 
 
 def test_a_column_of_targets_is_one_target_and_two_are_refused(regressor):

@@ -253,15 +253,16 @@ class Category(AbstractColumn):
 
     def encode(self, values: Any) -> np.ndarray:  # noqa: D102
         values = without_missing_words(values)
-        # Not OneHotEncoder, which looks up text by Python's sets; Arrow does so many times faster.
+        # Not OneHotEncoder, which looks up text by Python's dictionaries; through Arrow it takes a quarter of the time.
         found = compute.index_in(values, value_set=self._value_set)
-        place = found.fill_null(len(self.values)).to_numpy()
-        missing = np.asarray(values.is_null())
-        place = np.where(missing & self.has_indicator, len(self.values) + 1, place)
-        encoded = np.zeros((len(values), len(self.values) + 2))
+        width = len(self.feature_names)
+        nowhere = len(self.values) if self.has_rest else width  # one column more, left out below
+        place = found.fill_null(nowhere).to_numpy()
+        if self.has_indicator:
+            place = np.where(np.asarray(values.is_null()), width - 1, place)
+        encoded = np.zeros((len(values), width + 1))
         encoded[np.arange(len(values)), place] = 1.0
-        kept = [*[True] * len(self.values), self.has_rest, self.has_indicator]
-        return encoded[:, kept]
+        return encoded[:, :width]
 
     def to_json(self) -> dict[str, Any]:  # noqa: D102
         return {

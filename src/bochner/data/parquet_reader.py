@@ -35,9 +35,12 @@ class ParquetReader(AbstractReader):
             )
 
     def _open(self) -> pyarrow.parquet.ParquetFile:
+        # Through a buffer Arrow makes room for a page before it finds that the file ends; a damaged page may promise
+        # 2 GiB. Small files need no buffer.
+        large = self._path.stat().st_size > BYTES_OF_A_BATCH
         return pyarrow.parquet.ParquetFile(
             self._path,
-            buffer_size=_READ_AT_ONCE,
+            buffer_size=_READ_AT_ONCE if large else 0,
             pre_buffer=False,
             page_checksum_verification=True,
         )

@@ -56,7 +56,8 @@ def data_section(data: dict[str, Any]) -> str:
     if data["task"] == "classification":
         classes = _class_counts(target["classes"], target["counts"], target["name"])
     else:
-        rows.insert(0, [f"{escaped(target['name'])} (target)", "", *_statistics(target)])
+        name = "target" if target["name"] == "target" else f"{target['name']} (target)"
+        rows.insert(0, [escaped(name), "", *_statistics(target)])
     listed = table(
         ["column", "relevance", "smallest", "median", "mean", "largest", "deviation"],
         rows,

@@ -268,7 +268,7 @@ def gain_over_constant(
         guess = f"always guessing the most frequent class in {constant_error:.1%}"
         found = f"The model is wrong in {error:.1%} of the rows, {guess}"
     else:
-        explained = 1 - (error / constant_error) ** 2
+        explained = max(1 - (error / constant_error) ** 2, 0.0)
         found = f"The model explains {explained:.0%} of the variance"
     likelier = f"{math.exp(gain):.2g}" if gain < math.log(100) else "more than 100"
     likelihood = f"The observed values are {likelier} times as likely under it as under a constant."

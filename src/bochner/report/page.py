@@ -1,5 +1,6 @@
 """Renders what was collected as one page of HTML that needs nothing else."""
 
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
@@ -147,9 +148,14 @@ def _notes_section(notes: list[dict[str, str]]) -> str:
         items.append(
             f'<li class="{note["verdict"]}"><span class="mark" aria-hidden="true">{mark}</span>'
             f'<div><span class="hidden">{spoken}: </span><strong>{escaped(note["topic"])}.</strong> '
-            f"{escaped(note['text'])}</div></li>"
+            f"{_with_code(note['text'])}</div></li>"
         )
     return section("notes", "What it means", f'<ul class="notes">{"".join(items)}</ul>')
+
+
+def _with_code(text: str) -> str:
+    """Escape a note, and set what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped(text))
 
 
 def _plots(data: dict[str, Any]) -> str:
