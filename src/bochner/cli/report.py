@@ -45,5 +45,5 @@ def report(
         raise ValueError(f"{table} has no rows.")
     X, y = (np.concatenate(parts)[:_MAX_ROWS] for parts in (inputs, targets))
     names = None if fitted._encoder is None else list(fitted._encoder.feature_names)
-    write_report(output, report_page(fitted, X, y, columns=names, source=str(table)))
+    write_report(output, report_page(fitted, X, y, columns=names, source=str(table), target=name))
     show({"report": str(output), "rows": len(X)}, as_json=as_json, quiet=quiet)

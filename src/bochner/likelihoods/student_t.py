@@ -66,8 +66,16 @@ class StudentT(AbstractRegressionLikelihood):
     def cdf(self, F, Y):  # noqa: D102
         t = self._standardized(F, Y)
         nu = jnp.broadcast_to(self.nu[None, :], t.shape)
-        tail = 0.5 * betainc(nu / 2, 0.5 * jnp.ones_like(t), nu / (nu + t**2))
-        return jnp.where(t > 0, 1 - tail, tail)
+        half, square = jnp.full_like(t, 0.5), t**2
+        # The probability within |t| near the center and that beyond it in the tails: each where it keeps its digits.
+        central = square < nu
+        probability = betainc(
+            jnp.where(central, half, nu / 2),
+            jnp.where(central, nu / 2, half),
+            jnp.where(central, square, nu) / (nu + square),
+        )
+        tail = 0.5 * probability
+        return jnp.where(central, 0.5 + jnp.sign(t) * tail, jnp.where(t > 0, 1 - tail, tail))
 
     def sample(self, F, *, key: PRNGKeyArray):  # noqa: D102
         nu = jnp.broadcast_to(self.nu[None, :], F.shape)

@@ -5,6 +5,7 @@ from bochner.training.checkpoints import CheckpointError, Checkpoints, TrainingS
 from bochner.training.loop import HeldOut, Trained, TrainingDivergedError, train
 from bochner.training.progress import AbstractCallback, ProgressBar, Record
 from bochner.training.stages import Plan, Stage, trainable
+from bochner.training.tensorboard import TensorBoardLogger
 
 __all__ = [
     "SCHEDULES",
@@ -20,6 +21,7 @@ __all__ = [
     "ProgressBar",
     "Record",
     "Stage",
+    "TensorBoardLogger",
     "Trained",
     "TrainingDivergedError",
     "TrainingStoppedError",
