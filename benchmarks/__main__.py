@@ -1,6 +1,7 @@
 """Command line of the benchmarks: `python -m benchmarks speed`, `python -m benchmarks streaming`."""
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -51,20 +52,32 @@ def speed(
 
 @app.command()
 def streaming(
-    rows: Annotated[int, typer.Option(help="Rows of the table on disk.")] = 50_000_000,
-    folder: Annotated[
-        Path | None, typer.Option(help="Where the generated table is put for the while.")
+    rows: Annotated[
+        list[int] | None, typer.Option(help="Rows of a table; repeat.  [default: 1, 5, 50 million]")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print records as JSON.")] = False,
+    command: Annotated[
+        list[str] | None, typer.Option(help="fit or predict; both by default.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where tables and models are kept; a temporary one else.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record a line.")] = False,
 ) -> None:
-    """Fit and predict a table larger than memory, beside one in memory."""
+    """Fit and predict generated tables, in memory (1 million rows) and larger than that."""
     from benchmarks import streaming
 
-    records = streaming.measure(rows, folder)
-    if as_json:
-        print(json.dumps(records, indent=2))
-    else:
-        streaming.print_table(records)
+    with tempfile.TemporaryDirectory() as temporary:
+        records = []
+        for record in streaming.measure(
+            rows or [1_000_000, 5_000_000, 50_000_000],
+            command or ["fit", "predict"],
+            folder or Path(temporary),
+        ):
+            records.append(record)
+            if as_json:
+                print(json.dumps(record), flush=True)
+        if not as_json:
+            streaming.print_table(records)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -16,7 +16,6 @@ from rich.table import Table
 _INPUTS = 8
 _ROW_GROUP = 500_000
 _BATCH_SIZE = 500
-_IN_MEMORY_ROWS = 500_000
 
 
 class Record(TypedDict):
@@ -24,7 +23,6 @@ class Record(TypedDict):
 
     command: str
     rows: int
-    where: str
     seconds: float
     rows_per_second: float
     peak_megabytes: float
@@ -44,38 +42,42 @@ def make_table(path: Path, n_rows: int, seed: int = 0) -> None:
             writer.write_table(pa.table([pa.array(c) for c in columns], schema=schema))
 
 
-def measure(n_rows: int, folder: Path | None = None) -> list[Record]:
-    """Fit one pass over the table and predict it; beside it a table in memory, trained for as many steps as it has."""
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        parts = Path(name)
-        sizes = {"in memory": _IN_MEMORY_ROWS, "on disk": n_rows}
-        records = []
-        for where, rows in sizes.items():
-            table = parts / "table.parquet"
-            make_table(table, rows)
-            records += _run_both(parts, table, rows, where)
-        return records
+def measure(rows: Sequence[int], commands: Sequence[str], folder: Path) -> Iterator[Record]:
+    """Fit one pass over each table and predict it, small tables in memory and large ones from disk."""
+    for n_rows in rows:
+        table, model = folder / f"table-{n_rows}.parquet", folder / f"model-{n_rows}.bochner"
+        if not table.exists():
+            make_table(table, n_rows)
+        if "fit" in commands:
+            yield _fit(table, model, n_rows)
+        if "predict" in commands:
+            yield _predict(table, model, n_rows)
 
 
-def _run_both(parts: Path, table: Path, rows: int, where: str) -> list[Record]:
-    model, out = parts / "model.bochner", parts / "predicted.parquet"
-    steps = max(rows // _BATCH_SIZE, 1)
-    fit = [
-        "fit", str(table), "--target", "y", "--model", str(model), "--quiet", "--json",
-        "--max-steps", str(steps), "--batch-size", str(_BATCH_SIZE),
-    ]  # fmt: skip
-    predict = [
-        "predict", str(model), str(table), "--output", str(out), "--draws", "10", "--quiet",
-    ]  # fmt: skip
-    found = [_timed(fit, rows, where), _timed(predict, rows, where)]
+def _fit(table: Path, model: Path, n_rows: int) -> Record:
+    return _timed(
+        [
+            "fit", str(table), "--target", "y", "--model", str(model), "--quiet",
+            "--max-steps", str(max(n_rows // _BATCH_SIZE, 1)), "--batch-size", str(_BATCH_SIZE),
+        ],
+        n_rows,
+    )  # fmt: skip
+
+
+def _predict(table: Path, model: Path, n_rows: int) -> Record:
+    out = table.with_name(f"predicted-{n_rows}.parquet")
+    record = _timed(
+        ["predict", str(model), str(table), "--output", str(out), "--draws", "10", "--quiet"],
+        n_rows,
+    )
     predicted = pyarrow.parquet.ParquetFile(out).metadata.num_rows
-    if predicted != rows:
-        raise RuntimeError(f"{predicted} rows were predicted of {rows}")
     out.unlink()
-    return found
+    if predicted != n_rows:
+        raise RuntimeError(f"{predicted} rows were predicted of {n_rows}")
+    return record
 
 
-def _timed(arguments: list[str], rows: int, where: str) -> Record:
+def _timed(arguments: list[str], n_rows: int) -> Record:
     # A process of its own for each command, so that each has its own peak memory.
     code = (
         "import json, resource, subprocess, sys, time; started = time.monotonic();"
@@ -87,10 +89,9 @@ def _timed(arguments: list[str], rows: int, where: str) -> Record:
     seconds, kilobytes = json.loads(finished.stdout.splitlines()[-1])
     return Record(
         command=arguments[0],
-        rows=rows,
-        where=where,
+        rows=n_rows,
         seconds=seconds,
-        rows_per_second=rows / seconds,
+        rows_per_second=n_rows / seconds,
         peak_megabytes=kilobytes / 1024,
     )
 
@@ -98,11 +99,11 @@ def _timed(arguments: list[str], rows: int, where: str) -> Record:
 def print_table(records: list[Record]) -> None:
     """Print the measurements."""
     table = Table(title="Generated Parquet, 8 inputs, one pass; start and compilation included")
-    for column in ("command", "rows", "where", "seconds", "rows a second", "peak memory, MB"):
+    for column in ("command", "rows", "seconds", "rows a second", "peak memory, MB"):
         table.add_column(column, justify="right")
     for r in records:
         table.add_row(
-            r["command"], f"{r['rows']:,}", r["where"], f"{r['seconds']:.0f}",
+            r["command"], f"{r['rows']:,}", f"{r['seconds']:.0f}",
             f"{r['rows_per_second']:,.0f}", f"{r['peak_megabytes']:,.0f}",
         )  # fmt: skip
     Console().print(table)

@@ -37,13 +37,12 @@ NEW_NAMES = [
 
 
 def mutated(number):
-    """The file of a case, the number of the original, and whether the digest was computed anew."""
+    """The file of a case, and whether its digest was computed anew."""
     r = random.Random(number)
     original = r.randrange(len(ORIGINALS))
     if number % 2 == 0:
-        return r.choice(BYTE_CHANGES)(r, ORIGINALS[original]), original, False
-    arrays, text = PARTS[original]
-    return joined(*r.choice(PART_CHANGES)(r, arrays, text)), original, True
+        return r.choice(BYTE_CHANGES)(r, ORIGINALS[original]), False
+    return joined(*r.choice(PART_CHANGES)(r, *PARTS[original])), True
 
 
 def parts_of(content):

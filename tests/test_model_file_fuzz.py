@@ -97,6 +97,11 @@ def opened(content):
     return None
 
 
+def is_an_original(content):
+    """Whether a file holds what one of the originals does; a splice may be another one whole."""
+    return any(same_contents(content, original) for original in range(len(ORIGINALS)))
+
+
 def same_contents(content, original):
     (arrays, text), (others, other_text) = parts_of(content), PARTS[original]
     return (
@@ -130,13 +135,13 @@ def test_a_mutated_file_is_refused_or_works(part, limited, watch):
     peak, unchanged, accepted = peak_memory(), [], []
     numbers = range(part * N_CASES // N_PARTS, (part + 1) * N_CASES // N_PARTS)
     for number in numbers:
-        content, original, recomputed = mutated(number)
+        content, recomputed = mutated(number)
         with named(number):
             with limited(), watch:
                 model = opened(content)
             assert not watch.events
             if model is not None:
-                assert recomputed or same_contents(content, original)
+                assert recomputed or is_an_original(content)
                 assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(model.model_))
                 (accepted if recomputed else unchanged).append(number)
     assert peak_memory() - peak < MOST_MEMORY

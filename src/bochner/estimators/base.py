@@ -434,7 +434,9 @@ class BaseDeepGP(PlotsMixin, BaseEstimator, metaclass=ABCMeta):
     def _key(self, purpose: str) -> jax.Array:
         """A random key of the fitted seed for each purpose, so that no two share their numbers."""
         purposes = ("start", "train", "validate", "predict", "sample")
-        return jax.random.fold_in(jax.random.key(self.config_["seed"]), purposes.index(purpose))
+        # The generator is named, so that JAX's global choice of one cannot change a loaded model's predictions.
+        key = jax.random.key(self.config_["seed"], impl="threefry2x32")
+        return jax.random.fold_in(key, purposes.index(purpose))
 
     def _on_device(self) -> contextlib.AbstractContextManager:
         if self.device is None:
