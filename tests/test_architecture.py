@@ -28,6 +28,7 @@ ORDER = [
     "scores",
     "datasets",
     "estimators",
+    "mcmc",
     "export",
     "report",
     "cli",

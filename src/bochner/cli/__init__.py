@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from bochner.cli.check import check
 from bochner.cli.common import EXIT_CODES
 from bochner.cli.datasets import datasets
 from bochner.cli.demo import demo
@@ -25,7 +26,7 @@ app = typer.Typer(
     help="Deep Gaussian processes through random features: predictions with honest uncertainty.",
     epilog=EXIT_CODES,
 )
-for function in (fit, predict, evaluate, report, info, sample, export, demo):
+for function in (fit, predict, evaluate, check, report, info, sample, export, demo):
     app.command()(function)
 app.add_typer(datasets, name="datasets")
 

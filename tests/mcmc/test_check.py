@@ -1,0 +1,138 @@
+"""The check of a fitted model, and its command."""
+
+import json
+
+import jax.numpy as jnp
+import matplotlib
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner.cli import app
+from bochner.mcmc import check_posterior
+
+matplotlib.use("Agg")
+SMALL = {"n_layers": 1, "n_random_features": 4, "random_state": 0, "validation_fraction": 0.0}
+# The same sizes everywhere, so that one program is compiled.
+SIZES = {"n_samples": 500, "n_warmup": 200, "n_chains": 4}
+
+
+def data(n, seed=0):
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(-2, 2, size=(n, 1))
+    return x, 10 + 3 * np.sin(2 * x[:, 0]) + 0.5 * generator.normal(size=n)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    x, y = data(60)
+    return DeepGPRegressor(**SMALL, max_steps=2000).fit(x, y), x, y
+
+
+def exact_function_std(model, x):
+    """The posterior deviation of one layer's function, in the units of y: linear regression on the features."""
+    layer = model.model_.layers[0]
+    Phi = np.asarray(layer.Phi(jnp.asarray(model._input_scaling(x), jnp.float32)), np.float64)
+    noise = float(np.exp(model.model_.likelihood.log_noise_variance[0]))
+    covariance = np.linalg.inv(np.eye(Phi.shape[1]) + Phi.T @ Phi / noise)
+    return np.sqrt(np.einsum("ij,jk,ik->i", Phi, covariance, Phi)) * model._target_scaling.scale[0]
+
+
+def test_nuts_gives_the_exact_deviation_and_q_its_own(fitted):
+    model, x, y = fitted
+    found = check_posterior(model, x, y, **SIZES)
+    assert (found.refitted, found.new_rows, found.n_rows) == (False, False, 60)
+    exact = exact_function_std(model, x)
+    np.testing.assert_allclose(found.nuts.function_std[:, 0], exact, rtol=0.15)
+    epistemic, _ = model.predict_variance(x)
+    np.testing.assert_allclose(found.variational.function_std[:, 0], np.sqrt(epistemic), rtol=0.35)
+    ratio = np.median(found.variational.function_std[:, 0] / exact)
+    assert found.function_std_ratio[1] == pytest.approx(ratio, rel=0.1)
+    assert found.mean_difference < 0.3
+    assert found.worst_rhat < 1.05
+    assert found.nuts.coverage(found.Y) == pytest.approx(0.9, abs=0.1)
+    assert "q(W) only" in str(found)
+
+
+def test_a_narrow_posterior_is_called_too_narrow_and_a_wide_one_too_wide(fitted):
+    import copy
+
+    import equinox as eqx
+
+    model, x, y = fitted
+    for shift, word in ((-4.0, "too narrow"), (4.0, "too wide")):
+        wrong = copy.copy(model)
+        wrong.model_ = eqx.tree_at(
+            lambda m: m.blocks[0].q_W.log_var, model.model_, replace_fn=lambda v, s=shift: v + s
+        )
+        found = check_posterior(wrong, x, y, **SIZES)
+        assert word in found.verdict
+        # The same posterior compared again after fitting q(W) anew is nearer.
+    again = check_posterior(wrong, x, y, **SIZES, refit=True)
+    assert again.function_std_ratio[1] < 0.5 * found.function_std_ratio[1]
+
+
+def test_of_more_rows_a_part_is_used_for_both_sides_and_the_others_are_compared(fitted):
+    model, _, _ = fitted
+    x, y = data(150, seed=1)
+    found = check_posterior(model, x, y, n_rows=60, **SIZES)
+    assert (found.refitted, found.new_rows, found.n_rows) == (True, True, 60)
+    assert found.nuts.mean.shape == (90, 1)
+    assert 0.3 < found.function_std_ratio[1] < 3
+    numbers = found.numbers()
+    assert json.loads(json.dumps(numbers)) == numbers
+    left, _ = found.plot()
+    assert left.get_title() == "mean"
+
+
+@pytest.mark.slow
+def test_classes_are_compared_by_their_probabilities():
+    x, y = data(60)
+    labels = np.where(y > 10, "high", "low")
+    model = DeepGPClassifier(**SMALL, max_steps=500).fit(x, labels)
+    found = check_posterior(model, x, labels, n_samples=100, n_warmup=100)
+    np.testing.assert_allclose(found.nuts.mean.sum(axis=1), 1.0, atol=1e-4)
+    assert found.interval_ratio is None
+    assert found.numbers()["coverage_90"] is None
+    found.plot()
+
+
+def test_frequencies_drawn_anew_are_refused():
+    x, y = data(30)
+    model = DeepGPRegressor(**SMALL, omega="var-resampled", max_steps=10).fit(x, y)
+    with pytest.raises(ValueError, match="fixed frequencies"):
+        check_posterior(model, x, y)
+
+
+def test_the_command_prints_numbers_and_writes_the_plot(fitted, tmp_path):
+    _, x, y = fitted
+    table = tmp_path / "table.csv"
+    lines = [f"{a},{b}" for a, b in zip(x[:, 0], y, strict=True)]
+    table.write_text("\n".join(["x,y", *lines]))
+    DeepGPRegressor(**SMALL, max_steps=300).fit(table, "y").save(tmp_path / "model.bochner")
+    words = [
+        "check",
+        tmp_path / "model.bochner",
+        table,
+        "--samples",
+        500,
+        "--warmup",
+        200,
+        "--chains",
+        4,
+    ]
+
+    def call(*more):
+        result = CliRunner().invoke(app, [str(word) for word in (*words, *more)])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    printed = call("--plot", tmp_path / "check.png")
+    assert "q(W) only" in " ".join(printed.split())
+    assert (tmp_path / "check.png").read_bytes().startswith(b"\x89PNG")
+    found = json.loads(call("--json", "--seed", 1))
+    assert found["rows"] == 60
+    assert set(found["function_std_ratio"]) == {"5 %", "median", "95 %"}
+    assert "verdict" in found
+    assert call("--quiet") == ""
