@@ -8,10 +8,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments import defaults, toy
+from experiments import calibration, defaults, mcmc, toy
 from experiments.runner import Experiment, run_experiment
 
-EXPERIMENTS: dict[str, Experiment] = {"toy": toy.EXPERIMENT, "defaults": defaults.EXPERIMENT}
+EXPERIMENTS: dict[str, Experiment] = {
+    "toy": toy.EXPERIMENT,
+    "defaults": defaults.EXPERIMENT,
+    "mcmc": mcmc.EXPERIMENT,
+    "calibration": calibration.EXPERIMENT,
+}
 
 
 def main(

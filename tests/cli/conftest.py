@@ -27,8 +27,8 @@ def make_frame(n=300, seed=0):
 def call():
     """Run a command; its exit code must be the one expected."""
 
-    def run(*words, code=0, input=None):
-        result = CliRunner().invoke(app, [str(word) for word in words], input=input)
+    def run(*words, code=0, typed=None):
+        result = CliRunner().invoke(app, [str(word) for word in words], input=typed)
         if result.exit_code != code:
             raise AssertionError(
                 f"exit code {result.exit_code}: {result.output}"

@@ -47,7 +47,7 @@ def test_classes_come_with_their_probabilities(call, files):
 
 def test_standard_input_and_output(call, files):
     text = (files / "new.csv").read_text()
-    printed = call("predict", files / "prices.bochner", "-", input=text).stdout
+    printed = call("predict", files / "prices.bochner", "-", typed=text).stdout
     assert printed.splitlines()[0] == '"mean","std","lower","upper"'
     assert len(printed.splitlines()) == 301
 
@@ -87,7 +87,8 @@ def test_samples_are_functions(call, files):
 def test_flags_override_the_file_of_settings(call, files, tmp_path):
     config = tmp_path / "settings.toml"
     config.write_text(
-        'target = "price"\nignore = ["id"]\nmax-steps = 30\nn_random_features = [8, 9]\nwidth = 2\nkernel = "matern32"\n'
+        'target = "price"\nignore = ["id"]\nmax-steps = 30\n'
+        'n_random_features = [8, 9]\nwidth = 2\nkernel = "matern32"\n'
     )
     out = tmp_path / "m.bochner"
     printed = call("fit", files / "flats.csv", "--config", config, "--model", out, "--kernel", "rbf",

@@ -56,6 +56,13 @@ def test_without_matplotlib_the_demo_says_what_to_install(monkeypatch, tmp_path)
     assert "pip install bochner[plots]" in " ".join(result.output.split())
 
 
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("demo", "--output", tmp_path / "file")
+    assert result.exit_code == 1
+    assert "must name a folder" in " ".join(result.output.split())
+
+
 def test_the_number_of_steps_must_be_positive(tmp_path):
     result = run("demo", "--max-steps", 0, "--output", tmp_path)
     assert result.exit_code == 2

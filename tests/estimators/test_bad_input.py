@@ -20,7 +20,7 @@ def no_work(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("work began before the input was refused")
 
-    monkeypatch.setattr("bochner.estimators.base.DeepGP.start", refuse)
+    monkeypatch.setattr("bochner.estimators.fitting.DeepGP.start", refuse)
 
 
 def spoiled(array, row, value):

@@ -15,7 +15,7 @@ datasets = typer.Typer(no_args_is_help=True, help="List data sets, or write one 
 
 @datasets.command("list")
 @command
-def list_names(as_json: AsJson = False) -> None:
+def list_names(as_json: AsJson = False, quiet: Quiet = False) -> None:
     """List the data sets by name."""
     from bochner.datasets import names
 

@@ -10,37 +10,57 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from bochner.cli.common import AsJson, Quiet, command, show
 
+Metrics = dict[str, dict[str, float]]
+_HEADINGS = {
+    "rmse": "RMSE",
+    "mnll": "MNLL",
+    "coverage_90": "coverage of 90 % intervals",
+    "error_rate": "error rate",
+    "ece": "calibration error",
+}
+_SHARES = ("coverage_90", "error_rate")
+
+
+@command
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the plots.")] = Path(
         "bochner-demo"
     ),
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
     max_steps: Annotated[int, typer.Option(min=1, help="Training steps of each model.")] = 5_000,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fit a table, the digits and a step function; print metrics beside baselines; write plots."""
-    console = Console()
+    console = Console(quiet=as_json)
     started = time.monotonic()
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"--output must name a folder; {output} is a file.")
     output.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
-        text = "The demo draws plots: install matplotlib with `pip install bochner[plots]`."
-        console.print(text, markup=False)
-        raise typer.Exit(code=1)
+        raise ImportError(
+            "the demo draws plots: install matplotlib with `pip install bochner[plots]`."
+        )
     settings = {"random_state": seed, "max_steps": max_steps, "verbose": 0 if quiet else 1}
-    for title, show in (
+    found = {}
+    for title, run in (
         ("Regression: diabetes progression, 442 patients", _table),
         ("Classification: handwritten digits, 1,797 images", _digits),
         ("A step function, 100 points", _step),
     ):
         console.print(f"\n[bold]{title}[/bold]")
-        console.print(show(settings, output, seed))
+        found[title] = run(settings, output, seed)
+        console.print(_as_table(found[title]))
     plots = sorted(path.name for path in output.glob("*.png"))
     console.print(f"\nPlots in {output}/: {', '.join(plots)}")
     console.print(f"Done in {time.monotonic() - started:.0f} s.")
+    if as_json:
+        show({"folder": output, "plots": plots, "metrics": found}, as_json=True)
 
 
-def _table(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
+def _table(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
     from sklearn.datasets import load_diabetes
     from sklearn.linear_model import LinearRegression
     from sklearn.model_selection import train_test_split
@@ -55,14 +75,13 @@ def _table(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
     _write(model.plot_learning_curve(), output / "table-learning-curve.png")
     _write(model.plot_calibration(X_test, y_test), output / "table-calibration.png")
     _write(model.plot_relevance(), output / "table-relevance.png")
-    return _regression_rows(
-        model.evaluate(X_test, y_test),
-        _gaussian_metrics(np.asarray(y_test), baseline.predict(X_test), noise),
-        "linear regression",
-    )
+    return {
+        "bochner": model.evaluate(X_test, y_test),
+        "linear regression": _gaussian_metrics(np.asarray(y_test), baseline.predict(X_test), noise),
+    }
 
 
-def _digits(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
+def _digits(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split
@@ -80,22 +99,18 @@ def _digits(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
     probabilities = baseline.fit(X_train, y_train).predict_proba(X_test)
     _write(model.plot_learning_curve(), output / "digits-learning-curve.png")
     _write(model.plot_calibration(X_test, y_test), output / "digits-calibration.png")
-    found = model.evaluate(X_test, y_test)
     own = np.log(probabilities[np.arange(len(y_test)), y_test])
-    table = RichTable("", "error rate", "MNLL", "calibration error")
-    table.add_row(
-        "bochner", f"{found['error_rate']:.1%}", f"{found['mnll']:.3f}", f"{found['ece']:.3f}"
-    )
-    table.add_row(
-        "logistic regression",
-        f"{metrics.error_rate(y_test, probabilities.argmax(axis=1)):.1%}",
-        f"{metrics.mnll(own):.3f}",
-        f"{metrics.ece(y_test, probabilities):.3f}",
-    )
-    return table
+    return {
+        "bochner": model.evaluate(X_test, y_test),
+        "logistic regression": {
+            "error_rate": metrics.error_rate(y_test, probabilities.argmax(axis=1)),
+            "mnll": metrics.mnll(own),
+            "ece": metrics.ece(y_test, probabilities),
+        },
+    }
 
 
-def _step(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
+def _step(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
@@ -107,11 +122,10 @@ def _step(settings: dict[str, Any], output: Path, seed: int) -> RichTable:
     baseline = GaussianProcessRegressor(RBF() + WhiteKernel(0.01), normalize_y=True, random_state=0)
     mean, std = baseline.fit(X, y).predict(X_test, return_std=True)
     _write(plot_posterior(model, X, y), output / "step-posterior.png")
-    return _regression_rows(
-        model.evaluate(X_test, y_test),
-        _gaussian_metrics(y_test, mean, std),
-        "Gaussian process (scikit-learn)",
-    )
+    return {
+        "bochner": model.evaluate(X_test, y_test),
+        "Gaussian process (scikit-learn)": _gaussian_metrics(y_test, mean, std),
+    }
 
 
 def step_function(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -154,12 +168,15 @@ def _gaussian_metrics(y: np.ndarray, mean: np.ndarray, std: Any) -> dict[str, fl
     }
 
 
-def _regression_rows(ours: dict[str, float], theirs: dict[str, float], name: str) -> RichTable:
-    table = RichTable("", "RMSE", "MNLL", "coverage of 90 % intervals")
-    for label, found in (("bochner", ours), (name, theirs)):
-        table.add_row(
-            label, f"{found['rmse']:.3f}", f"{found['mnll']:.3f}", f"{found['coverage_90']:.1%}"
-        )
+def _as_table(found: Metrics) -> RichTable:
+    *_, baseline = found.values()
+    table = RichTable("", *(_HEADINGS[name] for name in baseline))
+    for model, metrics in found.items():
+        cells = [
+            f"{metrics[name]:.1%}" if name in _SHARES else f"{metrics[name]:.3f}"
+            for name in baseline
+        ]
+        table.add_row(model, *cells)
     return table
 
 

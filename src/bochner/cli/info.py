@@ -1,10 +1,10 @@
 """`bochner info`: what is in a model file."""
 
-from bochner.cli.common import AsJson, ModelPath, command, load_model, show
+from bochner.cli.common import AsJson, ModelPath, Quiet, command, load_model, show
 
 
 @command
-def info(model: ModelPath, as_json: AsJson = False) -> None:
+def info(model: ModelPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Show what a model predicts, from what, how it was trained and with which settings."""
     from bochner.saving import read_arrays
 

@@ -1,6 +1,5 @@
 """The scikit-learn classifier."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -13,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
-from bochner.estimators.inputs import check_labels, check_no_weights, check_weights, check_X
+from bochner.estimators.inputs import check_labels, check_weights, check_X
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS
@@ -149,35 +148,6 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             verbose=verbose,
         )
         self.class_weight = class_weight
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        validation: Any = None,
-        ignore: Sequence[str] = (),
-    ) -> "DeepGPClassifier":
-        """Learn from rows of X and their classes y.
-
-        Args:
-            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
-                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
-                the name of the target's column as y.
-            y: classes, as numbers or text, or the name of their column.
-            sample_weight: how often each row counts.
-            validation: `(X, y)`, or a table, by which the best parameters are kept.
-            ignore: columns of the table not to learn from.
-        """
-        if isinstance(y, str):
-            check_no_weights(sample_weight)
-            self._fit_source(X, y, validation, ignore)
-        else:
-            if not self._goes_on():
-                self._encoder = self._target_name = None
-            self._fit_arrays(X, y, sample_weight, validation)
-        return self
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
         X = check_X(self, X, reset=not self._goes_on())

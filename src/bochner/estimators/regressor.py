@@ -1,7 +1,6 @@
 """The scikit-learn regressor."""
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -12,7 +11,7 @@ from sklearn.base import RegressorMixin
 from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
-from bochner.estimators.inputs import check_no_weights, check_targets, check_weights, check_X
+from bochner.estimators.inputs import check_targets, check_weights, check_X
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
@@ -88,35 +87,6 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
     _likelihoods = REGRESSION_LIKELIHOODS
     _classification = False
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        validation: Any = None,
-        ignore: Sequence[str] = (),
-    ) -> "DeepGPRegressor":
-        """Learn from rows of X and their targets y, one column or several.
-
-        Args:
-            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
-                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
-                the name of the target's column as y.
-            y: targets, in their own units, or the name of their column.
-            sample_weight: how often each row counts.
-            validation: `(X, y)`, or a table, by which the best parameters are kept.
-            ignore: columns of the table not to learn from.
-        """
-        if isinstance(y, str):
-            check_no_weights(sample_weight)
-            self._fit_source(X, y, validation, ignore)
-        else:
-            if not self._goes_on():
-                self._encoder = self._target_name = None
-            self._fit_arrays(X, y, sample_weight, validation)
-        return self
 
     def _fit_arrays(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
         rows = self._checked(X, y, sample_weight, reset=not self._goes_on())

@@ -48,6 +48,11 @@ class Predictions:
     interval: Float[np.ndarray, "n targets 2"] | None
     log_density: Float[np.ndarray, " n"]
 
+    @property
+    def width(self) -> Float[np.ndarray, "n targets"] | None:
+        """The width of the intervals."""
+        return None if self.interval is None else self.interval[..., 1] - self.interval[..., 0]
+
     def coverage(self, Y: np.ndarray) -> float | None:
         """The share of targets inside the intervals."""
         if self.interval is None:
@@ -101,10 +106,8 @@ class PosteriorCheck:
     @property
     def interval_ratio(self) -> tuple[float, float, float] | None:
         """The width of the variational 90 % intervals over those of NUTS; None for classes."""
-        if self.variational.interval is None or self.nuts.interval is None:
-            return None
-        ours, theirs = (np.ptp(p.interval, axis=-1) for p in (self.variational, self.nuts))
-        return _range(ours / theirs)
+        ours, theirs = self.variational.width, self.nuts.width
+        return None if ours is None or theirs is None else _range(ours / theirs)
 
     @property
     def function_share(self) -> tuple[float, float]:

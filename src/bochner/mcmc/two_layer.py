@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from threadpoolctl import threadpool_limits
 
 from bochner.estimators.config import check_whole_number
 from bochner.kernels import RBF, AbstractKernel
@@ -126,8 +127,9 @@ def two_layer_posterior(
         check_whole_number(name, number)
     X, y, X_new = _checked_data(X, y, X_new)
     _check_positive(variances, lengthscales, noise_variance)
-    # Keys of either precision are the same bits, and a key made outside may be used inside.
-    with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
+    # Many small factorizations: threads would wait for each other, on a busy machine a hundred times longer.
+    one_thread = threadpool_limits(1, user_api="blas")
+    with one_thread, jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
         first, second = (
             kernel(log_variance=jnp.log(variance), log_lengthscale=jnp.log(lengthscale))
             for kernel, variance, lengthscale in zip(
@@ -141,12 +143,12 @@ def two_layer_posterior(
             _numbers_of_steps(n_samples, n_warmup, n_thin),
         )  # fmt: skip
         *draws, proposals = (np.asarray(values) for values in drawn)
+    hidden, output, hidden_new, output_new = draws
     if not all(np.isfinite(values).all() for values in draws):
         raise ValueError(
             "a covariance matrix could not be factorized: its smallest eigenvalue is below the rounding of float64. "
             "Use a shorter lengthscale, a larger noise variance, or fewer new inputs."
         )
-    hidden, output = draws[:2]
     diagnostics = TwoLayerDiagnostics(
         rhat_output=split_rhat(output),
         rhat_abs_hidden=split_rhat(np.abs(hidden)),
@@ -155,7 +157,7 @@ def two_layer_posterior(
         jitter=(float(jitter[0]), float(jitter[1])),
         proposals_per_step=float(proposals.mean()),
     )
-    return TwoLayerPosterior(*draws, diagnostics)
+    return TwoLayerPosterior(hidden, output, hidden_new, output_new, diagnostics)
 
 
 class ChainDraws(NamedTuple):
@@ -195,7 +197,9 @@ def draw_chain(
         return collapsed_log_likelihood(upper @ u, y, kernel, noise_variance)
 
     # A diagonal covariance, here of ones, is what BlackJAX takes without factorizing it.
-    slice_sampling = blackjax.elliptical_slice(log_likelihood, mean=jnp.zeros(n), cov=jnp.ones(n))
+    slice_sampling: Any = blackjax.elliptical_slice(
+        log_likelihood, mean=jnp.zeros(n), cov=jnp.ones(n)
+    )
 
     def draw(state, key_and_steps):
         key, n_steps = key_and_steps

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import blackjax
 import equinox as eqx
@@ -187,11 +187,11 @@ def _run_chains(target, start, keys, n_samples, n_warmup, max_doublings):
 
     def one_chain(position, key):
         key_warmup, key_samples = jax.random.split(key)
-        adaptation = blackjax.window_adaptation(
-            blackjax.nuts, target, adaptation_info_fn=lambda *_: None, **settings
+        adaptation: Any = blackjax.window_adaptation(
+            blackjax.nuts, target, adaptation_info_fn=_keep_nothing, **settings
         )
         (state, parameters), _ = adaptation.run(key_warmup, position, n_warmup)
-        nuts = blackjax.nuts(target, **{**settings, **parameters})
+        nuts: Any = blackjax.nuts(target, **{**settings, **parameters})
 
         def step(state, key):
             state, info = nuts.step(key, state)
@@ -202,6 +202,10 @@ def _run_chains(target, start, keys, n_samples, n_warmup, max_doublings):
         return positions, _Info(divergent, steps, parameters["step_size"])
 
     return jax.vmap(one_chain)(start, keys)
+
+
+def _keep_nothing(*_: Any) -> Any:
+    return None
 
 
 @jax.jit

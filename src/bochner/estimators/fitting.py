@@ -1,0 +1,360 @@
+"""From checked rows to a trained model."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import jax
+import numpy as np
+from sklearn.utils import check_random_state
+
+from bochner.data.encoding import Encoder
+from bochner.data.scaling import PREPROCESSINGS
+from bochner.data.spool import Spool
+from bochner.data.table import Table, TrainingData
+from bochner.estimators.config import Config, check_choice
+from bochner.estimators.inputs import check_no_weights
+from bochner.estimators.parameters import Parameters
+from bochner.estimators.recipes import PRESETS, Situation, fill
+from bochner.estimators.rows import Rows
+from bochner.estimators.sources import (
+    TrainingSource,
+    is_source,
+)
+from bochner.model import DeepGP
+from bochner.prediction import (
+    ExpectedLogLikelihood,
+    LogDensity,
+    Posterior,
+)
+from bochner.training import (
+    SCHEDULES,
+    AbstractCallback,
+    Checkpoints,
+    HeldOut,
+    ProgressBar,
+    Record,
+    train,
+)
+
+_MIN_ROWS_TO_VALIDATE = 200
+
+_MIN_ROWS_TO_VALIDATE = 200
+_N_DRAWS_TO_VALIDATE = 30
+_MAX_ROWS_FOR_BOUND = 10_000
+_MAX_ROWS_HELD_OUT_OF_STREAM = 20_000
+_PATIENCE = 10
+_FEW_STEPS = 100
+_MODEL_FIELDS = (
+    "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
+    "likelihood", "preprocessing", "lengthscale_factor", "initial_log_var", "noise_variance",
+)  # fmt: skip
+
+
+class Fitting(Parameters):
+    """The way from data to a trained model: scaling, start, training, history, bound."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        validation: Any = None,
+        ignore: Sequence[str] = (),
+    ) -> Self:
+        """Learn from rows of X and their targets or classes y.
+
+        Args:
+            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
+                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
+                the name of the target's column as y.
+            y: targets in their own units (one column or several), or classes as numbers or text, or the name of their
+                column in the table X.
+            sample_weight: how often each row counts.
+            validation: `(X, y)`, or a table, by which the best parameters are kept.
+            ignore: columns of the table not to learn from.
+        """
+        if isinstance(y, str):
+            check_no_weights(sample_weight)
+            self._fit_source(X, y, validation, ignore)
+            return self
+        if not self._goes_on():
+            self._encoder = self._target_name = None
+        self._fit_arrays(X, y, sample_weight, validation)
+        return self
+
+    def _resolve(self, n_rows: int, d_in: int) -> Config:
+        """Fill open parameters from the preset, and check them all."""
+        check_choice("preset", self.preset, PRESETS)
+        names = {field.name for field in dataclasses.fields(Config)}
+        given = {name: value for name, value in self.get_params().items() if name in names}
+        values = fill(given, self.preset, Situation(n_rows, d_in, self._classification))
+        if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
+            raise ValueError(
+                "`checkpoint` needs a whole number as `random_state`, so that a resumed training draws the same "
+                f"numbers; got {self.random_state!r}."
+            )
+        if self.resume and self.checkpoint is None:
+            raise ValueError("`resume` needs the folder of the checkpoints: set `checkpoint`.")
+        values["seed"] = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return Config.checked(values, self._likelihoods)
+
+    def _fit(self, rows: Rows, validation: Any = None) -> None:
+        """Learn scaling and model from checked rows in memory."""
+        config = self._resolve(len(rows), rows.X.shape[1])
+        if self._goes_on():
+            config = self._check_same_model(config)
+            self.config_ = dataclasses.asdict(config)
+        else:
+            self._start(config, rows)
+        self.total_weight_ = float(rows.weights.sum())
+        self._train(config, rows, validation)
+
+    def _fit_source(self, source: Any, target: str, validation: Any, ignore: Sequence[str]) -> None:
+        """Learn from a table of named columns: encode them, and hold the rows in memory or stream them by size."""
+        found = TrainingSource.open(source, target, ignore, classification=self._classification)
+        if not self._goes_on():
+            self._encoder = Encoder.learn(found.sample.select(found.inputs))
+            self._target_name = target
+        encoder = self._encoder
+        if encoder is None:
+            raise ValueError("`warm_start` from a fit on an array needs an array again.")
+        batches = found.encoded_batches(encoder, classification=self._classification)
+        if found.fits_in_memory(encoder):
+            X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+            self._fit_arrays(X, y, None, validation)
+            return
+        if hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
+        self._see_targets(found)
+        X, y = encoder(found.sample), found.sample_targets(classification=self._classification)
+        rows = (self._streamed(X, y) for X, y in batches)
+        self._fit_stream(self._streamed(X, y), found.n_rows, rows, validation)
+
+    def _fit_stream(
+        self, sample: Rows, n_rows: int, batches: Iterable[Rows], validation: Any
+    ) -> None:
+        """Learn scaling from a sample of the rows, and the model from all of them by way of the disk."""
+        self.n_features_in_ = sample.X.shape[1]
+        config = self._resolve(n_rows, self.n_features_in_)
+        self._start(config, sample)
+        sample = self._scaled(sample)
+        given = None if validation is None else self._validation_rows(validation)
+        share = min(config.validation_fraction, _MAX_ROWS_HELD_OUT_OF_STREAM / n_rows)
+        generator = np.random.default_rng(config.seed)
+        chosen = [] if given is None else [given]
+        size = {"d_in": self.n_features_in_, "n_targets": sample.Y.shape[1]}
+        with Spool(**size, classes=self._classification) as spool:
+            for batch in batches:
+                rows = self._scaled(batch)
+                if given is None and share > 0:
+                    held_out = generator.random(len(rows)) < share
+                    chosen.append(rows[held_out])
+                    rows = rows[~held_out]
+                spool.append(rows.X, rows.Y, rows.weights)
+            self.total_weight_ = spool.total_weight + sum(part.weights.sum() for part in chosen)
+            self._learn(config, spool, _joined(chosen), sample, f"{n_rows} {sample.digest()}")
+
+    def _start(self, config: Config, rows: Rows) -> None:
+        """Learn the scaling from rows and build the model as it is before training."""
+        self.config_ = dataclasses.asdict(config)
+        self._input_scaling = PREPROCESSINGS[config.preprocessing](rows.X)
+        self._target_scaling = self._learn_targets(rows.Y, config)
+        self.model_ = self._start_model(config, rows.X.shape[1], rows.Y)
+        self.history_ = []
+
+    def _goes_on(self) -> bool:
+        """Whether `fit` goes on from the fitted model."""
+        return bool(self.warm_start) and hasattr(self, "model_")
+
+    def _check_same_model(self, config: Config) -> Config:
+        """Refuse to go on with another kind of model; the seed and what is left open stay as fitted."""
+        for name in _MODEL_FIELDS:
+            fitted, asked = self.config_[name], getattr(config, name)
+            if getattr(self, name) is not None and fitted != asked:
+                raise ValueError(
+                    f"`warm_start` goes on from the fitted model, which has {name}={fitted!r}; got {asked!r}. Use the "
+                    "fitted value, or `warm_start=False`."
+                )
+        return dataclasses.replace(
+            config, **{name: self.config_[name] for name in ("seed", *_MODEL_FIELDS)}
+        )
+
+    def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP:
+        likelihood = self._likelihoods[config.likelihood]
+        d_out = likelihood.n_functions(self._n_targets(Y))
+        with self._on_device():
+            return DeepGP.start(
+                config.layer_settings(d_in, d_out),
+                likelihood.from_targets(self._target_scaling(Y), config.noise_variance),
+                d_in=d_in,
+                feed_inputs=config.feed_inputs,
+                key=self._key("start"),
+            )
+
+    def _train(self, config: Config, rows: Rows, validation: Any = None) -> None:
+        rows = self._scaled(rows)
+        if validation is None:
+            kept, held_out = self._split(config, rows)
+        else:
+            kept, held_out = rows, self._validation_rows(validation)
+        # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
+        weights = self.total_weight_ / rows.weights.sum() * kept.weights
+        with self._on_device():
+            table = Table.of(kept.X, kept.Y, weights)
+        self._learn(config, table, held_out, rows, rows.digest() if self.checkpoint else "")
+
+    def _learn(
+        self, config: Config, data: TrainingData, held_out: Rows | None, sample: Rows, digest: str
+    ) -> None:
+        """Train the model on scaled rows, and estimate the bound on a sample of them."""
+        n_past = self.history_[-1]["step"] if self.history_ else 0
+        self.trained_weight_ = data.total_weight
+        callbacks = list(self.callbacks or [])
+        if self.verbose:
+            callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
+        with self._on_device():
+            trained = train(
+                self.model_,
+                data,
+                plan=config.plan,
+                budget=config.budget,
+                batch_size=config.batch_size,
+                learning_rate=config.learning_rate,
+                schedule=SCHEDULES[config.schedule],
+                reparameterization=config.reparameterization,
+                held_out=self._judge(held_out),
+                callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
+                checkpoints=self._checkpoints(config, digest),
+                key=jax.random.fold_in(self._key("train"), n_past),
+            )
+            self.model_ = trained.model
+            self._warn_of_too_few_steps(config, trained.n_steps)
+            self.n_steps_ = n_past + trained.n_steps
+            self.history_ = self.history_ + [
+                dataclasses.asdict(self._in_own_units(record, n_past)) for record in trained.history
+            ]
+            self.elbo_ = self._bound(sample)
+
+    def _checkpoints(self, config: Config, digest: str) -> Checkpoints | None:
+        if self.checkpoint is None:
+            return None
+        settings = {name: _listed(value) for name, value in dataclasses.asdict(config).items()}
+        return Checkpoints(
+            self.checkpoint,
+            {**settings, "data": digest},
+            resume=self.resume,
+            seconds_between=self.checkpoint_seconds,
+        )
+
+    def _warn_of_too_few_steps(self, config: Config, n_steps: int) -> None:
+        if isinstance(config.theta_from, int) and n_steps <= config.theta_from > 0:
+            warnings.warn(
+                f"training ended after {n_steps:,} steps, before theta_from={config.theta_from:,}: lengthscales, "
+                "variances and noise stayed at their initial values. Train longer, or lower `theta_from`.",
+                UserWarning,
+                stacklevel=5,
+            )
+        if config.max_seconds is not None and n_steps < _FEW_STEPS:
+            warnings.warn(
+                f"only {n_steps} training steps fitted into max_seconds={config.max_seconds:g}, most of which went to "
+                "compilation: the model is hardly trained. Raise `max_seconds`.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _split(self, config: Config, rows: Rows) -> tuple[Rows, Rows | None]:
+        """Choose the rows to train on and those held out; none are below 200 rows."""
+        n_held_out = round(config.validation_fraction * len(rows))
+        if len(rows) < _MIN_ROWS_TO_VALIDATE or n_held_out == 0:
+            return rows, None
+        order = np.random.default_rng(config.seed).permutation(len(rows))
+        kept, held_out = rows[np.sort(order[n_held_out:])], rows[np.sort(order[:n_held_out])]
+        if kept.weights.sum() == 0 or held_out.weights.sum() == 0:
+            return rows, None
+        return kept, held_out
+
+    def _validation_rows(self, validation: Any) -> Rows:
+        if is_source(validation, encoded=self._encoder is not None):
+            validation = validation, self._target_name
+        try:
+            X, y = validation
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "`validation` must be a pair, inputs and targets, or a table like the one fitted."
+            ) from error
+        X, Y = self._checked_rows(X, y)
+        return self._scaled(Rows(X, Y, np.ones(len(X))))
+
+    def _judge(self, rows: Rows | None) -> HeldOut | None:
+        if rows is None:
+            return None
+
+        def mnll(model: DeepGP) -> float:
+            key = self._key("validate")
+            posterior = Posterior.draw(model, n_draws=_N_DRAWS_TO_VALIDATE, key=key)
+            log_density = posterior.map_rows(LogDensity(), rows.X, Y=rows.Y)
+            return float(-np.average(log_density, weights=rows.weights))
+
+        return HeldOut(mnll, patience=_PATIENCE)
+
+    def _scaled(self, rows: Rows) -> Rows:
+        return Rows(self._input_scaling(rows.X), self._scaled_targets(rows.Y), rows.weights)
+
+    def _in_own_units(self, record: Record, n_past_steps: int) -> Record:
+        shift, mnll = self._target_scaling.log_jacobian, record.held_out_mnll
+        return dataclasses.replace(
+            record,
+            step=record.step + n_past_steps,
+            elbo=record.elbo - self.trained_weight_ * shift,
+            ell=record.ell - self.trained_weight_ * shift,
+            held_out_mnll=None if mnll is None else mnll + shift,
+        )
+
+    def _bound(self, rows: Rows) -> float:
+        """Estimate the bound on the training data from some of its rows, in the targets' units."""
+        if len(rows) > _MAX_ROWS_FOR_BOUND:
+            generator = np.random.default_rng(0)
+            rows = rows[generator.choice(len(rows), _MAX_ROWS_FOR_BOUND, replace=False)]
+        log_likelihood = self._posterior().map_rows(ExpectedLogLikelihood(), rows.X, Y=rows.Y)
+        per_row = np.average(log_likelihood, weights=rows.weights)
+        per_row -= self._target_scaling.log_jacobian
+        return float(self.total_weight_ * per_row - self.model_.kl())
+
+    def _fit_more(self, rows: Rows) -> None:
+        """Train on further rows; scaling and configuration stay those of the first call."""
+        if not hasattr(self, "model_"):
+            self._fit(rows)
+            return
+        self.total_weight_ += float(rows.weights.sum())
+        self._train(Config(**self.config_), rows)
+
+
+@dataclasses.dataclass(frozen=True)
+class _InOwnUnits:
+    """A callback that is told of records in the targets' units."""
+
+    callback: AbstractCallback
+    convert: Callable[[Record, int], Record]
+    n_past_steps: int
+
+    def on_record(self, record: Record) -> None:
+        self.callback.on_record(self.convert(record, self.n_past_steps))
+
+    def on_end(self) -> None:
+        self.callback.on_end()
+
+
+def _joined(parts: list[Rows]) -> Rows | None:
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return None
+    columns = ((part.X, part.Y, part.weights) for part in parts)
+    return Rows(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def _listed(value: Any) -> Any:
+    """Give tuples as lists, which is how they come back from JSON."""
+    return list(value) if isinstance(value, tuple) else value
