@@ -22,6 +22,7 @@ from bochner.estimators.sources import (
     target_column,
 )
 from bochner.likelihoods import AbstractLikelihood
+from bochner.model import DeepGP
 from bochner.prediction import (
     Posterior,
 )
