@@ -17,7 +17,8 @@ from rich.table import Table
 from bochner import DeepGPRegressor, datasets
 from experiments.runner import Experiment, Job
 
-DATA = ("energy", "concrete", "powerplant", "protein")
+N_SPLITS = {"energy": 2, "concrete": 2, "powerplant": 1, "protein": 1}
+"""Small tables have few test rows a split."""
 N_FEATURES = (20, 50, 100, 200, 400)
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 N_SIMULATED = (200, 1_000, 4_000)
@@ -25,12 +26,17 @@ MAX_ROWS_MEASURED = 2_000
 
 
 def _jobs(quick: bool) -> Iterable[Job]:
-    steps = 200 if quick else 5_000
-    for name in DATA[:1] if quick else DATA:
-        for n_features in N_FEATURES[:2] if quick else N_FEATURES:
-            yield {"data": name, "split": 0, "n_features": n_features, "max_steps": steps}
-    for n_rows in N_SIMULATED[:1] if quick else N_SIMULATED:
-        for seed in range(1 if quick else 3):
+    steps = 5_000
+    if quick:
+        yield {"data": "energy", "split": 0, "n_features": N_FEATURES[0], "max_steps": 200}
+        yield {"data": "simulated", "n_rows": N_SIMULATED[0], "seed": 0}
+        return
+    for name, n_splits in N_SPLITS.items():
+        for split in range(n_splits):
+            for n_features in N_FEATURES:
+                yield {"data": name, "split": split, "n_features": n_features, "max_steps": steps}
+    for n_rows in N_SIMULATED:
+        for seed in range(3):
             yield {"data": "simulated", "n_rows": n_rows, "seed": seed}
 
 
@@ -179,7 +185,10 @@ def _draw(means: dict[tuple[str, int], dict[str, float]], path: Path) -> None:
         ax.set_title(f"{name}, {means[name, N_FEATURES[0]]['n_rows']:.0f} rows")
         ax.set_xlabel("random features")
     axes[0].set_ylabel("targets inside, %")
-    axes[-1].legend(title="stated", frameon=False, loc="lower right")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles[::-1], labels[::-1], title="stated", frameon=False, loc="outside right center"
+    )
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

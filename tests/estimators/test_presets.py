@@ -43,9 +43,9 @@ PAPER_MNIST = PAPER | {
 }
 
 
-def resolved(estimator, n_rows=1000, d_in=4, n_classes=0):
+def resolved(estimator, n_rows=1000, d_in=4):
     """The configuration of a fit, without the fit."""
-    return estimator._resolve(n_rows, d_in, n_classes)
+    return estimator._resolve(n_rows, d_in)
 
 
 @pytest.mark.parametrize(("preset", "expected"), [("paper", PAPER), ("paper-mnist", PAPER_MNIST)])
@@ -57,7 +57,7 @@ def test_the_paper_is_followed_exactly(preset, expected):
 
 
 def test_the_paper_uses_softmax_for_two_classes():
-    config = resolved(DeepGPClassifier(preset="paper"), n_classes=2)
+    config = resolved(DeepGPClassifier(preset="paper"))
     assert config.likelihood == "softmax"
 
 
@@ -87,7 +87,7 @@ def test_every_preset_gives_a_whole_configuration_for_any_size(preset):
     for n_rows in (2, 300, 10_000, 1_000_000):
         for d_in in (1, 10, 800):
             assert resolved(DeepGPRegressor(preset=preset), n_rows, d_in).preset == preset
-            config = resolved(DeepGPClassifier(preset=preset), n_rows, d_in, n_classes=2)
+            config = resolved(DeepGPClassifier(preset=preset), n_rows, d_in)
             assert config.likelihood in ("softmax", "bernoulli")
 
 

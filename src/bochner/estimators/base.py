@@ -22,8 +22,6 @@ from bochner.prediction import (
 )
 from bochner.spectra import PriorFixed
 
-_MIN_ROWS_TO_VALIDATE = 200
-
 
 class BaseDeepGP(PlotsMixin, Fitting):
     """Parameters and machinery of `DeepGPRegressor` and `DeepGPClassifier`."""

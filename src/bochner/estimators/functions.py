@@ -10,8 +10,6 @@ import numpy as np
 from bochner.data.scaling import InputScaling
 from bochner.model import FunctionDraw
 
-_MIN_ROWS_TO_VALIDATE = 200
-
 
 class ScaledFunction:
     """A function drawn from the posterior, on raw inputs and in the targets' units.

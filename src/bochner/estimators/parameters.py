@@ -23,11 +23,7 @@ from bochner.estimators.sources import (
 )
 from bochner.likelihoods import AbstractLikelihood
 from bochner.model import DeepGP
-from bochner.prediction import (
-    Posterior,
-)
-
-_MIN_ROWS_TO_VALIDATE = 200
+from bochner.prediction import Posterior
 
 
 class Parameters(BaseEstimator, metaclass=ABCMeta):
