@@ -17,7 +17,9 @@ from rich.table import Table
 from bochner import DeepGPRegressor, datasets
 from experiments.runner import Experiment, Job
 
-N_SPLITS = {"energy": 2, "concrete": 2, "powerplant": 1, "protein": 1}
+N_SPLITS = {
+    "yacht": 2, "boston": 2, "energy": 2, "concrete": 2, "wine_red": 2, "powerplant": 1, "protein": 1,
+}  # fmt: skip
 """Small tables have few test rows a split."""
 N_FEATURES = (20, 50, 100, 200, 400)
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
@@ -123,7 +125,8 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
         if record["job"]["data"] == "simulated":
             continue
         groups[record["job"]["data"], record["job"]["n_features"]].append(record["result"])
-    means = {key: _mean(results) for key, results in groups.items()}
+    order = [(name, n_features) for name in N_SPLITS for n_features in N_FEATURES]
+    means = {key: _mean(groups[key]) for key in order if key in groups}
     stated = [f"{100 * c:g} %" for c in COVERAGES]
     table = Table("data", "rows", "features", *stated, "90 % training", "function", "RMSE", "MNLL")
     for (name, n_features), mean in means.items():
@@ -168,11 +171,15 @@ def _draw(means: dict[tuple[str, int], dict[str, float]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(name for name, _ in means))
-    figure, axes = plt.subplots(
-        1, len(names), figsize=(3.2 * len(names), 3.2), sharey=True, layout="constrained"
+    n_lines = math.ceil(len(names) / 4)
+    figure, grid = plt.subplots(
+        n_lines, 4, figsize=(12, 3.0 * n_lines), sharey=True, layout="constrained", squeeze=False
     )
+    axes = grid.ravel()
+    for spare in axes[len(names) :]:
+        spare.axis("off")
     colors = ("#9ecae1", "#6baed6", "#2171b5", "#08306b")
-    for ax, name in zip(axes, names, strict=True):
+    for ax, name in zip(axes, names, strict=False):
         for coverage, color in zip(COVERAGES, colors, strict=True):
             found = [100 * means[name, n][f"coverage {coverage}"] for n in N_FEATURES]
             ax.axhline(100 * coverage, color=color, linewidth=0.8, linestyle="--")
@@ -184,11 +191,10 @@ def _draw(means: dict[tuple[str, int], dict[str, float]], path: Path) -> None:
         ax.minorticks_off()
         ax.set_title(f"{name}, {means[name, N_FEATURES[0]]['n_rows']:.0f} rows")
         ax.set_xlabel("random features")
-    axes[0].set_ylabel("targets inside, %")
+    for ax in grid[:, 0]:
+        ax.set_ylabel("targets inside, %")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles[::-1], labels[::-1], title="stated", frameon=False, loc="outside right center"
-    )
+    figure.legend(handles[::-1], labels[::-1], title="stated", frameon=False, loc="lower right")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

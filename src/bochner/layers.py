@@ -87,7 +87,7 @@ class Layer(eqx.Module):
         return cls(
             kernel=kernel,
             spectrum=settings.omega.start(kernel, epsilon, scale),
-            q_W=FactorizedGaussian(jnp.zeros(shape), jnp.full(shape, settings.log_var)),
+            q_W=FactorizedGaussian(jnp.zeros(shape), jnp.full(shape, float(settings.log_var))),
         )
 
     @property
