@@ -7,6 +7,7 @@ import torch
 from gpytorch.models.deep_gps import DeepGP, DeepGPLayer
 
 from benchmarks.configurations import Configuration
+from benchmarks.torch_loop import steps
 
 N_INDUCING = 128
 
@@ -56,21 +57,13 @@ class TwoLayers(DeepGP):
 def make(configuration: Configuration, n_mc: int, *, n_threads: int) -> Callable[[int], None]:
     """Give a function that runs a number of steps on so many threads."""
     torch.manual_seed(0)
-    X, Y = (torch.from_numpy(array) for array in configuration.data())
     model = TwoLayers(configuration)
     objective = gpytorch.mlls.DeepApproximateMLL(
         gpytorch.mlls.VariationalELBO(model.likelihood, model, configuration.n_rows)
     )
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
 
-    def run(n_steps: int) -> None:
-        torch.set_num_threads(n_threads)
-        for _ in range(n_steps):
-            rows = torch.randint(configuration.n_rows, (configuration.batch,))
-            optimizer.zero_grad(set_to_none=True)
-            with gpytorch.settings.num_likelihood_samples(n_mc):
-                loss = -objective(model(X[rows]), Y[rows, 0])  # pyright: ignore[reportOperatorIssue]
-            loss.backward()
-            optimizer.step()
+    def loss(X: torch.Tensor, Y: torch.Tensor) -> torch.Tensor:
+        with gpytorch.settings.num_likelihood_samples(n_mc):
+            return -objective(model(X), Y[:, 0])  # pyright: ignore[reportOperatorIssue]
 
-    return run
+    return steps(configuration, loss, model.parameters(), n_threads)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 
 from benchmarks.configurations import Configuration
+from benchmarks.torch_loop import steps
 
 
 class Layer(torch.nn.Module):
@@ -84,17 +85,6 @@ def make(
 ) -> Callable[[int], None]:
     """Give a function that runs a number of steps on so many threads."""
     torch.manual_seed(0)
-    X, Y = (torch.from_numpy(array) for array in configuration.data())
     model = Model(configuration, n_mc)
     negative_bound = torch.compile(model, dynamic=False) if compiled else model
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=True)
-
-    def run(n_steps: int) -> None:
-        torch.set_num_threads(n_threads)
-        for _ in range(n_steps):
-            rows = torch.randint(configuration.n_rows, (configuration.batch,))
-            optimizer.zero_grad(set_to_none=True)
-            negative_bound(X[rows], Y[rows]).backward()
-            optimizer.step()
-
-    return run
+    return steps(configuration, negative_bound, model.parameters(), n_threads)

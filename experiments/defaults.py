@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bochner import DeepGPClassifier, DeepGPRegressor, datasets
-from experiments.runner import Experiment, Job
+from experiments.runner import Experiment, Job, mean_and_deviation
 
 REGRESSION = ("powerplant", "protein", "concrete", "energy", "wine_red", "boston", "yacht")
 # The first ten splits were looked at while the method was explored; protein has only five.
@@ -50,17 +50,13 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
     for name, results in groups.items():
         first = results[0]
         error, calibration = ("rmse", "coverage_90") if "rmse" in first else ("error_rate", "ece")
-        columns = {
-            key: np.array([result[key] for result in results])
-            for key in ("mnll", error, calibration, "training_seconds")
-        }
         table.add_row(
             name,
             str(len(results)),
-            f"{-columns['mnll'].mean():.3f} ± {columns['mnll'].std(ddof=min(1, len(results) - 1)):.3f}",
-            f"{columns[error].mean():.3f} ± {columns[error].std(ddof=min(1, len(results) - 1)):.3f}",
-            f"{columns[calibration].mean():.3f}",
-            f"{columns['training_seconds'].mean():.0f}",
+            mean_and_deviation(-result["mnll"] for result in results),
+            mean_and_deviation(result[error] for result in results),
+            f"{np.mean([result[calibration] for result in results]):.3f}",
+            f"{np.mean([result['training_seconds'] for result in results]):.0f}",
         )
     Console().print(table)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from bochner import __version__
@@ -72,6 +73,12 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     if lines[-1]:
         path.write_text("".join(f"{line}\n" for line in lines[:-1]), encoding="utf-8")
     return [json.loads(line) for line in lines[:-1] if line]
+
+
+def mean_and_deviation(values: Iterable[float]) -> str:
+    """Write the mean of some values and their sample deviation."""
+    numbers = np.fromiter(values, float)
+    return f"{numbers.mean():.3f} ± {numbers.std(ddof=min(1, len(numbers) - 1)):.3f}"
 
 
 def machine() -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bochner import DeepGPRegressor
-from experiments.runner import Experiment, Job
+from experiments.runner import Experiment, Job, mean_and_deviation
 
 
 def _compose(x: np.ndarray) -> np.ndarray:
@@ -60,11 +60,7 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
     names = ("rmse", "mnll", "coverage_90", "elbo")
     table = Table("function", "layers", *names)
     for (function, n_layers), results in groups.items():
-        columns = [np.array([result[name] for result in results]) for name in names]
-        cells = [
-            f"{values.mean():.3f} ± {values.std(ddof=min(1, len(results) - 1)):.3f}"
-            for values in columns
-        ]
+        cells = [mean_and_deviation(result[name] for result in results) for name in names]
         table.add_row(function, str(n_layers), *cells)
     Console().print(table)
 
