@@ -36,6 +36,12 @@ def test_predictions_are_those_of_python(call, files):
     assert not np.allclose(found["sample_0"], found["sample_1"])
 
 
+def test_a_kept_column_is_never_lost(call, files, tmp_path):
+    make_frame(10).assign(mean=1.0).to_csv(tmp_path / "t.csv", index=False)
+    words = ["predict", files / "prices.bochner", tmp_path / "t.csv", "--keep", "mean"]
+    assert "rename it" in " ".join(call(*words, code=1).output.split())
+
+
 def test_classes_come_with_their_probabilities(call, files):
     out = files / "classes.parquet"
     call("predict", files / "colors.bochner", files / "new.csv", "-o", out, "--quiet")
@@ -87,19 +93,47 @@ def test_samples_are_functions(call, files):
 def test_flags_override_the_file_of_settings(call, files, tmp_path):
     config = tmp_path / "settings.toml"
     config.write_text(
-        'target = "price"\nignore = ["id"]\nmax-steps = 30\n'
+        'target = "price"\nignore = ["id", "size"]\nmax-steps = 30\n'
         'n_random_features = [8, 9]\nwidth = 2\nkernel = "matern32"\n'
     )
     out = tmp_path / "m.bochner"
     printed = call("fit", files / "flats.csv", "--config", config, "--model", out, "--kernel", "rbf",
                    "--theta-from", "never", "--no-ard", "--json", "--quiet").stdout  # fmt: skip
     stored = load(out).config_
+    assert load(out)._encoder.input_names == ["color"]
     assert json.loads(printed)["config"]["kernel"] == stored["kernel"] == "rbf"
     assert stored["n_random_features"] == (8, 9)
     assert (stored["max_steps"], stored["theta_from"], stored["ard"]) == (30, "never", False)
     config.write_text("max_step = 3\n")
     message = call("fit", files / "flats.csv", "--config", config, code=1).output
     assert "no setting 'max_step'. Did you mean 'max_steps'?" in " ".join(message.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model = 5", "`model` must be text"),
+        ("ignore = 3", "`ignore` must be names"),
+        ('model = "m"\nseed = -1', "`seed` must be a whole number"),
+        ('model = "m"\ncheckpoint-seconds = "x"', "`checkpoint_seconds` must be a number"),
+        ("model = ", "not valid TOML"),
+    ],
+)
+def test_wrong_values_in_the_file_of_settings_are_told(call, files, tmp_path, text, message):
+    config = tmp_path / "settings.toml"
+    config.write_text(f'target = "price"\n{text}\n')
+    words = ["fit", files / "flats.csv", "--config", config, "--quiet"]
+    assert message in " ".join(call(*words, code=1).output.split())
+
+
+def test_a_table_without_rows_is_told(call, files, tmp_path):
+    (tmp_path / "empty.csv").write_text("size,color,price\n")
+    for words in (
+        ["fit", tmp_path / "empty.csv", "--target", "price", "--model", tmp_path / "m"],
+        ["predict", files / "prices.bochner", tmp_path / "empty.csv"],
+        ["evaluate", files / "prices.bochner", tmp_path / "empty.csv"],
+    ):
+        assert "has no rows" in " ".join(call(*words, code=1).output.split())
 
 
 def test_a_validation_table_is_used_and_reported(call, files, tmp_path):
@@ -128,6 +162,7 @@ def test_a_validation_table_is_used_and_reported(call, files, tmp_path):
         (["predict", "{model}", "{flats}", "-o", "out.xls"], "must end in .csv or .parquet"),
         (["predict", "{model}", "{flats}", "--quantiles", "0.5,2"], "between 0 and 1"),
         (["predict", "{model}", "{flats}", "--keep", "nothing"], "no column 'nothing'"),
+        (["report", "{model}", "{flats}", "-o", "."], "is a folder"),
         (["evaluate", "{model}", "{flats}", "--target", "prize"], "prize"),
         (["datasets", "get", "power-plant"], "Did you mean 'powerplant'"),
     ],

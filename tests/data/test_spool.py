@@ -76,9 +76,11 @@ def test_chunks_end_where_a_part_ends(spool):
 
 
 def test_a_batch_larger_than_a_part_works(spool):
-    steps = StepsOnDisk(spool, 150, (0,), part_rows=100, block_rows=10)
-    table, index = steps.take(0, 1, 1)
-    assert table.n_rows == index.shape[1] == 150
+    for batch_size in (150, 155, N):
+        steps = StepsOnDisk(spool, batch_size, (0,), part_rows=100, block_rows=10)
+        table, index = steps.take(0, 1, 1)
+        assert index.shape[1] == steps.batch_size <= table.n_rows
+        assert steps.batch_size >= min(batch_size, 1000)
 
 
 def test_few_rows_are_held_in_memory(spool):

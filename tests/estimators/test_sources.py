@@ -90,6 +90,39 @@ def test_wrong_names_are_told_before_any_work(csv):
         DeepGPRegressor().fit(csv, "price", sample_weight=np.ones(400))
 
 
+def test_a_table_goes_into_every_method(fitted, csv):
+    values = fitted.sample_functions(1)[0](frame())
+    np.testing.assert_array_equal(values, fitted.sample_functions(1)[0](csv))
+    assert fitted.score(frame(), "price") == fitted.score(csv, frame()["price"]) > 0.8
+    assert fitted.plot_relevance().get_yticklabels()[-1].get_text() in fitted._encoder.feature_names
+    again = DeepGPRegressor(**SHORT).fit(csv, "price", ignore=["sold"])
+    again.partial_fit(frame(50, seed=4), "price")
+    assert again.total_weight_ == 450
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [True, False], ["0", "1", "x"], [0.5, 1.5]])
+def test_classes_are_read_as_at_the_fit(tmp_path, labels):
+    # A file without the text "x" would suggest numbers, and one read for prediction takes other columns as text.
+    table = frame(60).assign(label=[labels[i % len(labels)] for i in range(60)])
+    table.to_csv(tmp_path / "all.csv", index=False)
+    table[table["label"] != "x"].to_csv(tmp_path / "some.csv", index=False)
+    model = DeepGPClassifier(**(SHORT | {"max_steps": 5})).fit(tmp_path / "all.csv", "label")
+    assert model.classes_.tolist() == sorted(labels)
+    for name in ("all.csv", "some.csv"):
+        assert 0 <= model.evaluate(tmp_path / name, "label")["error_rate"] <= 1
+    DeepGPClassifier(**(SHORT | {"max_steps": 5})).fit(
+        tmp_path / "all.csv", "label", validation=tmp_path / "some.csv"
+    )
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was(csv):
+    model = DeepGPRegressor(**(SHORT | {"max_steps": 5})).fit(csv, "price")
+    before = model.predict(csv)
+    with pytest.raises(ValueError, match="max_steps"):
+        model.set_params(max_steps=-1).fit(frame()[["size", "price"]], "price")
+    np.testing.assert_array_equal(model.predict(csv), before)
+
+
 @pytest.fixture
 def small_memory(monkeypatch):
     """A machine whose memory holds a few rows only."""
@@ -134,6 +167,13 @@ def test_rows_are_held_out_of_a_stream(small_memory, csv):
     assert any(record["held_out_mnll"] is not None for record in model.history_)
 
 
+def test_a_warm_start_goes_on_with_a_stream(small_memory, csv):
+    model = DeepGPRegressor(**(SHORT | {"max_steps": 20, "warm_start": True})).fit(csv, "price")
+    assert model.fit(csv, "price").n_steps_ == 40
+    with pytest.raises(ValueError, match="goes on with the target 'price'"):
+        model.fit(csv, "size")
+
+
 @pytest.mark.filterwarnings("ignore:.*starts anew")
 def test_checkpoints_know_their_data(csv, tmp_path):
     settings = SHORT | {"checkpoint": tmp_path / "run", "resume": True, "max_steps": 50}
@@ -142,6 +182,8 @@ def test_checkpoints_know_their_data(csv, tmp_path):
     np.testing.assert_array_equal(first.predict(csv), again.predict(csv))
     with pytest.raises(ValueError, match="another training: data"):
         DeepGPRegressor(**settings).fit(frame(seed=8), "price")
+    with pytest.raises(ValueError, match="another training: held_out_rows"):
+        DeepGPRegressor(**settings).fit(csv, "price", validation=frame(50, seed=1))
     with pytest.raises(ValueError, match="max_steps was 50 and is 60"):
         DeepGPRegressor(**(settings | {"max_steps": 60})).fit(csv, "price")
     with pytest.raises(ValueError, match="whole number as `random_state`"):

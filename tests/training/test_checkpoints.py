@@ -76,7 +76,7 @@ def test_a_killed_training_goes_on_to_the_same_numbers(tmp_path, undisturbed, re
         with pytest.raises(KilledError):
             run(checkpoints=in_folder(tmp_path, resume=True), callbacks=[KillAt(n)])
     assert_equal(run(checkpoints=in_folder(tmp_path, resume=True)), undisturbed)
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.glob("*.checkpoint"))) == 2
 
 
 def test_early_stopping_and_the_best_model_survive(tmp_path):
@@ -122,7 +122,7 @@ def damage_by_a_flipped_bit(path):
 def test_the_one_before_a_damaged_checkpoint_is_used(tmp_path, undisturbed, damage):
     with pytest.raises(KilledError):
         run(checkpoints=in_folder(tmp_path), callbacks=[KillAt(50)])
-    newest = max(tmp_path.iterdir())
+    newest = max(tmp_path.glob("*.checkpoint"))
     damage(newest)
     if newest.exists():
         with pytest.warns(RuntimeWarning, match="one before it is"):
@@ -161,6 +161,29 @@ def test_nothing_is_overwritten_and_nothing_is_mixed_up(tmp_path):
     file.write_text("")
     with pytest.raises(CheckpointError, match="must be a folder"):
         in_folder(file)
+
+
+def test_damaged_checkpoints_of_later_steps_make_way_for_new_ones(tmp_path, undisturbed):
+    for step in (998, 999):
+        (tmp_path / f"step-{step:010d}.checkpoint").write_bytes(b"no")
+    with pytest.warns(RuntimeWarning, match="starts anew"), pytest.raises(KilledError):
+        run(checkpoints=in_folder(tmp_path, resume=True), callbacks=[KillAt(30)])
+    assert all(path.stat().st_size > 100 for path in tmp_path.glob("*.checkpoint"))
+    assert_equal(run(checkpoints=in_folder(tmp_path, resume=True)), undisturbed)
+
+
+def test_two_trainings_cannot_share_a_folder(tmp_path):
+    first, second = in_folder(tmp_path), in_folder(tmp_path)
+    with (
+        first.in_use(),
+        pytest.raises(CheckpointError, match="another training is under way"),
+        second.in_use(),
+    ):
+        pass
+    with pytest.raises(KilledError):
+        run(checkpoints=first, callbacks=[KillAt(5)])
+    with pytest.raises(CheckpointError, match="earlier training"):
+        run(checkpoints=second)
 
 
 def test_without_a_checkpoint_resuming_starts_anew_and_says_so(tmp_path, undisturbed):

@@ -42,7 +42,7 @@ def check(
     fitted = load_model(model)
     name = target_name(fitted, target)
     classes, inputs, targets, n_rows = hasattr(fitted, "classes_"), [], [], 0
-    for X, batch in encoded_batches(fitted, table):
+    for X, batch in encoded_batches(fitted, table, name):
         inputs.append(X)
         targets.append(target_values(batch, name, classification=classes, row=n_rows))
         n_rows += len(X)

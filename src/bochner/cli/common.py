@@ -1,11 +1,14 @@
 """What all commands share: the options, the output for people and for machines, errors and exit codes."""
 
+import contextlib
 import functools
 import json
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,12 +46,16 @@ def command(function: Callable) -> Callable:
     @functools.wraps(function)
     def run(*args, **options):
         quiet, as_json = options.get("quiet", False), options.get("as_json", False)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _ending_on_sigterm():
             if quiet:
                 warnings.simplefilter("ignore")
             warnings.showwarning = _show_warning
             try:
                 return function(*args, **options)
+            except BrokenPipeError:
+                # The reader of standard output has seen enough, as `head` has.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(SIGNALED + 13) from None
             except KeyboardInterrupt:
                 raise typer.Exit(fail("stopped.", SIGNALED + 2, as_json)) from None
             except Exception as error:
@@ -58,6 +65,23 @@ def command(function: Callable) -> Callable:
                 raise typer.Exit(fail(str(error), code, as_json)) from error
 
     return run
+
+
+@contextlib.contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the command like an error does, so that what is half written is removed."""
+
+    def end(number, _):
+        raise SystemExit(SIGNALED + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def fail(message: str, code: int, as_json: bool = False) -> int:

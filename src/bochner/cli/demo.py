@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -67,9 +68,15 @@ def _table(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
 
     from bochner import DeepGPRegressor
 
-    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
-    model = DeepGPRegressor(**settings).fit(X_train, y_train)
+    data: Any = load_diabetes(scaled=False)
+    X_train, X_test, y_train, y_test = (
+        np.asarray(part)
+        for part in train_test_split(data.data, data.target, test_size=0.25, random_state=seed)
+    )
+    # A table of named columns, as it would come from a file.
+    columns = dict(zip(data.feature_names, X_train.T, strict=True))
+    table = pa.table({**columns, "progression": y_train})
+    model = DeepGPRegressor(**settings).fit(table, "progression")
     baseline = LinearRegression().fit(X_train, y_train)
     noise = float(np.std(y_train - baseline.predict(X_train), ddof=1))
     _write(model.plot_learning_curve(), output / "table-learning-curve.png")

@@ -1,5 +1,6 @@
 """`bochner fit`: from a table to a model file."""
 
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -208,8 +209,9 @@ def fit(
         "bound_per_row": estimator.elbo_ / estimator.total_weight_,
         "seconds": time.monotonic() - started,
     }
-    if validation is not None:
-        summary |= {f"validation_{k}": v for k, v in estimator.evaluate(validation, target).items()}
+    if held_out is not None:
+        measured = estimator.evaluate(held_out, column)
+        summary |= {f"validation_{name}": value for name, value in measured.items()}
     if as_json:
         summary["config"] = estimator.config_
     show(summary, as_json=as_json, quiet=quiet)
@@ -240,4 +242,4 @@ def _say_how_to_resume(error: Exception) -> None:
 
     if isinstance(error, TrainingStoppedError):
         words = [*sys.argv[1:], *([] if "--resume" in sys.argv else ["--resume"])]
-        note(f"To go on:  bochner {' '.join(words)}", quiet=False)
+        note(f"To go on:  bochner {shlex.join(words)}", quiet=False)

@@ -26,6 +26,7 @@ def info(model: ModelPath, as_json: AsJson = False, quiet: Quiet = False) -> Non
         "steps": fitted.n_steps_,
         "rows": round(fitted.total_weight_),
         "bound_per_row": fitted.elbo_ / fitted.total_weight_,
-        "config": fitted.config_,
+        "seed": fitted.random_state,
+        "config": {name: value for name, value in fitted.config_.items() if name != "seed"},
     }
     show(summary, as_json=as_json)

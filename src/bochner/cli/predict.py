@@ -58,6 +58,7 @@ def predict(
             _check_kept(keep or [], batch, table)
             kept = {name: batch.column(name) for name in keep or []}
             found = columns(fitted, X, coverage, levels)
+            _check_distinct(kept, found)
             if samples:
                 drawn = fitted.sample_y(X, samples, random_state=_row_seed(seed, n_rows))
                 found |= {f"sample_{i}": drawn[..., i] for i in range(samples)}
@@ -67,6 +68,8 @@ def predict(
     with open_output(output) as writer:
         for part in predicted():
             writer.write(part)
+    if n_rows == 0:
+        raise ValueError(f"{table} has no rows.")
     if output != "-":
         show({"output": output, "rows": n_rows}, as_json=as_json, quiet=quiet)
 
@@ -119,6 +122,14 @@ def _check_kept(names: list[str], batch: pa.RecordBatch, table: str) -> None:
             raise ValueError(
                 f"{table} has no column {name!r} to keep; its columns are {batch.schema.names}."
             )
+
+
+def _check_distinct(kept: dict[str, Any], found: dict[str, Any]) -> None:
+    both = kept.keys() & found.keys()
+    if both:
+        raise ValueError(
+            f"--keep {sorted(both)[0]}: a column of the predictions has this name; rename it in the table."
+        )
 
 
 def _row_seed(seed: int, n_rows: int) -> int:

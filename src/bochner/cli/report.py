@@ -31,10 +31,12 @@ def report(
     from bochner.estimators.sources import encoded_batches
     from bochner.report import report_page, write_report
 
+    if output.is_dir():
+        raise ValueError(f"--output must name a file; {output} is a folder.")
     fitted = load_model(model)
     name = target_name(fitted, target)
     inputs, targets, n_rows = [], [], 0
-    for X, batch in encoded_batches(fitted, table):
+    for X, batch in encoded_batches(fitted, table, name):
         inputs.append(X)
         classes = hasattr(fitted, "classes_")
         targets.append(target_values(batch, name, classification=classes, row=n_rows))

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 _OF_THE_CALL = ("target", "model", "task", "ignore", "validation", "tensorboard", "seed")
+_TEXTS = ("target", "model", "task", "validation", "tensorboard", "checkpoint")
 _ONE_OR_SEVERAL = (
     "width", "n_random_features", "kernel", "n_mc_train", "theta_from", "omega_from",
 )  # fmt: skip
@@ -47,7 +48,7 @@ def flags(context: typer.Context) -> dict[str, Any]:
     return {
         name: numbers_or_words(value) if name in _ONE_OR_SEVERAL else value
         for name, value in context.params.items()
-        if name in known_settings() and value is not None
+        if name in known_settings() and value not in (None, (), [])
     }
 
 
@@ -60,7 +61,18 @@ def settings_from(path: Path | None, flags: dict[str, Any]) -> Settings:
             nearest = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
             raise ValueError(f"{path}: there is no setting {name!r}.{hint}")
-    return Settings({**written, **flags})
+    values = {**written, **flags}
+    if isinstance(values.get("ignore"), str):
+        values["ignore"] = [values["ignore"]]
+    for name in _TEXTS:
+        if not isinstance(values.get(name, ""), str | Path):
+            raise ValueError(f"`{name}` must be text; got {values[name]!r}.")
+    if not isinstance(values.get("ignore", []), list | tuple):
+        raise ValueError(f"`ignore` must be names of columns; got {values['ignore']!r}.")
+    seed = values.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"`seed` must be a whole number of at least 0; got {seed!r}.")
+    return Settings(values)
 
 
 def known_settings() -> list[str]:

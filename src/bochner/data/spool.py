@@ -126,12 +126,13 @@ class StepsOnDisk(AbstractSteps):
         block_rows: int | None = None,
     ):
         part_rows = max(part_rows or PART_ROWS, batch_size)
-        self._spool, self._batch_size, self._seed = spool, batch_size, seed
+        self._spool, self._seed = spool, seed
         self._block_rows = min(block_rows or BLOCK_ROWS, spool.n_rows)
         n_blocks = spool.n_rows // self._block_rows
-        self._blocks_a_part = max(1, min(part_rows // self._block_rows, n_blocks))
+        self._blocks_a_part = min(-(-part_rows // self._block_rows), n_blocks)
         self._part_rows = self._blocks_a_part * self._block_rows
-        self._steps_a_part = max(1, self._part_rows // batch_size)
+        self.batch_size = min(batch_size, self._part_rows)
+        self._steps_a_part = self._part_rows // self.batch_size
         self._parts_an_epoch = n_blocks // self._blocks_a_part
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="bochner-reader")
         self._coming: dict[int, Future[np.ndarray]] = {}
@@ -152,7 +153,7 @@ class StepsOnDisk(AbstractSteps):
             self._table = None  # frees the memory before the next one is made
             coming = self._coming.pop(number, None) or self._reader.submit(self._read, number)
             self._table, self._number = self._spool.table(coming.result()), number
-            self._order = RowOrder(self._part_rows, self._batch_size, (*self._seed, 1, number))
+            self._order = RowOrder(self._part_rows, self.batch_size, (*self._seed, 1, number))
             self._coming = {number + 1: self._reader.submit(self._read, number + 1)}
         return self._table
 

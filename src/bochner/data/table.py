@@ -51,7 +51,13 @@ class Table(eqx.Module):
 
 
 class AbstractSteps(ABC):
-    """The rows of each training step, as a function of the step alone."""
+    """The rows of each training step, as a function of the step alone.
+
+    Attributes:
+        batch_size: rows of a step, at most those there are.
+    """
+
+    batch_size: int
 
     @abstractmethod
     def take(
@@ -96,6 +102,7 @@ class StepsInMemory(AbstractSteps):
     def __init__(self, table: Table, batch_size: int, seed: tuple[int, ...]):
         self._table = table
         whole = batch_size >= table.n_rows
+        self.batch_size = min(batch_size, table.n_rows)
         self._order = None if whole else RowOrder(table.n_rows, batch_size, seed)
 
     def take(self, start: int, n_steps: int, capacity: int):  # noqa: D102

@@ -68,8 +68,8 @@ class BaseDeepGP(PlotsMixin, Fitting):
         keys = jax.random.split(self._sampling_key(random_state), n)
         with self._on_device():
             draws = [self.model_.draw_function(key=key) for key in keys]
-        finish = copy.copy(self)._finish  # fitting again must not change what was drawn before
-        return [ScaledFunction(draw, self._input_scaling, finish) for draw in draws]
+        fixed = copy.copy(self)  # fitting again must not change what was drawn before
+        return [ScaledFunction(draw, fixed) for draw in draws]
 
     def _sampling_key(self, random_state: Any) -> jax.Array:
         key = self._key("sample")

@@ -179,6 +179,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             sample_weight: how often each row counts.
         """
         first = not hasattr(self, "model_")
+        X, y = self._read_if_named(X, y)
         X = check_X(self, X, reset=first)
         y = check_labels(y, X)
         check_classification_targets(y)
@@ -191,6 +192,16 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
                 )
         self._fit_more(Rows(X, self._encoded(y), self._weights(y, sample_weight, X)))
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the share of rows whose class is predicted rightly.
+
+        Args:
+            X: rows.
+            y: their classes, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        return super().score(X, self._named_targets(X, y), sample_weight)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probability of each class, in the order of `classes_`.

@@ -1,6 +1,7 @@
 """From checked rows to a trained model."""
 
 import dataclasses
+import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
@@ -74,13 +75,20 @@ class Fitting(Parameters):
             validation: `(X, y)`, or a table, by which the best parameters are kept.
             ignore: columns of the table not to learn from.
         """
-        if isinstance(y, str):
-            check_no_weights(sample_weight)
-            self._fit_source(X, y, validation, ignore)
-            return self
-        if not self._goes_on():
-            self._encoder = self._target_name = None
-        self._fit_arrays(X, y, sample_weight, validation)
+        before = dict(vars(self))
+        try:
+            if isinstance(y, str):
+                check_no_weights(sample_weight)
+                self._fit_source(X, y, validation, ignore)
+            else:
+                if not self._goes_on():
+                    self._encoder = self._target_name = None
+                self._fit_arrays(X, y, sample_weight, validation)
+        except BaseException:
+            # A fit that fails leaves the estimator as it was.
+            vars(self).clear()
+            vars(self).update(before)
+            raise
         return self
 
     def _resolve(self, n_rows: int, d_in: int) -> Config:
@@ -93,6 +101,10 @@ class Fitting(Parameters):
             raise ValueError(
                 "`checkpoint` needs a whole number as `random_state`, so that a resumed training draws the same "
                 f"numbers; got {self.random_state!r}."
+            )
+        if not isinstance(self.checkpoint_seconds, int | float) or not self.checkpoint_seconds >= 0:
+            raise ValueError(
+                f"`checkpoint_seconds` must be a number of at least 0; got {self.checkpoint_seconds!r}."
             )
         if self.resume and self.checkpoint is None:
             raise ValueError("`resume` needs the folder of the checkpoints: set `checkpoint`.")
@@ -119,6 +131,10 @@ class Fitting(Parameters):
         encoder = self._encoder
         if encoder is None:
             raise ValueError("`warm_start` from a fit on an array needs an array again.")
+        if target != self._target_name:
+            raise ValueError(
+                f"`warm_start` goes on with the target {self._target_name!r}; got {target!r}."
+            )
         batches = found.encoded_batches(encoder, classification=self._classification)
         if found.fits_in_memory(encoder):
             X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
@@ -137,12 +153,16 @@ class Fitting(Parameters):
         """Learn scaling from a sample of the rows, and the model from all of them by way of the disk."""
         self.n_features_in_ = sample.X.shape[1]
         config = self._resolve(n_rows, self.n_features_in_)
-        self._start(config, sample)
+        if self._goes_on():
+            config = self._check_same_model(config)
+            self.config_ = dataclasses.asdict(config)
+        else:
+            self._start(config, sample)
         sample = self._scaled(sample)
         given = None if validation is None else self._validation_rows(validation)
         share = min(config.validation_fraction, _MAX_ROWS_HELD_OUT_OF_STREAM / n_rows)
         generator = np.random.default_rng(config.seed)
-        chosen = [] if given is None else [given]
+        chosen, digest = [] if given is None else [given], hashlib.sha256()
         size = {"d_in": self.n_features_in_, "n_targets": sample.Y.shape[1]}
         with Spool(**size, classes=self._classification) as spool:
             for batch in batches:
@@ -152,8 +172,10 @@ class Fitting(Parameters):
                     chosen.append(rows[held_out])
                     rows = rows[~held_out]
                 spool.append(rows.X, rows.Y, rows.weights)
+                if self.checkpoint is not None:
+                    digest.update(rows.digest().encode())
             self.total_weight_ = spool.total_weight + sum(part.weights.sum() for part in chosen)
-            self._learn(config, spool, _joined(chosen), sample, f"{n_rows} {sample.digest()}")
+            self._learn(config, spool, _joined(chosen), sample, digest.hexdigest())
 
     def _start(self, config: Config, rows: Rows) -> None:
         """Learn the scaling from rows and build the model as it is before training."""
@@ -225,7 +247,7 @@ class Fitting(Parameters):
                 reparameterization=config.reparameterization,
                 held_out=self._judge(held_out),
                 callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
-                checkpoints=self._checkpoints(config, digest),
+                checkpoints=self._checkpoints(config, digest, held_out),
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.model_ = trained.model
@@ -236,13 +258,19 @@ class Fitting(Parameters):
             ]
             self.elbo_ = self._bound(sample)
 
-    def _checkpoints(self, config: Config, digest: str) -> Checkpoints | None:
+    def _checkpoints(
+        self, config: Config, digest: str, held_out: Rows | None
+    ) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
         settings = {name: _listed(value) for name, value in dataclasses.asdict(config).items()}
         return Checkpoints(
             self.checkpoint,
-            {**settings, "data": digest},
+            {
+                **settings,
+                "data": digest,
+                "held_out_rows": None if held_out is None else held_out.digest(),
+            },
             resume=self.resume,
             seconds_between=self.checkpoint_seconds,
         )

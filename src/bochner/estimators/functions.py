@@ -1,13 +1,12 @@
 """Functions drawn from the posterior, on raw inputs."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bochner.data.scaling import InputScaling
+from bochner.estimators.sources import encoded_matrix, is_source
 from bochner.model import FunctionDraw
 
 
@@ -27,24 +26,24 @@ class ScaledFunction:
         True
     """
 
-    def __init__(
-        self, draw: FunctionDraw, scaling: InputScaling, finish: Callable[[jax.Array], jax.Array]
-    ):
-        self._draw, self._scaling, self._finish = draw, scaling, finish
+    def __init__(self, draw: FunctionDraw, model: Any):
+        self._draw, self._model = draw, model
 
     def __call__(self, X: Any) -> Any:
-        """Evaluate at the rows of X."""
-        traced = isinstance(X, jax.Array)
+        """Evaluate at the rows of X: numbers, or a table like the one fitted."""
+        traced, scaling = isinstance(X, jax.Array), self._model._input_scaling
+        if is_source(X, encoded=self._model._encoder is not None):
+            X = encoded_matrix(self._model, X)
         if not traced:
             X = np.asarray(X, np.float64)
         if X.ndim != 2:
             raise ValueError(
                 f"a drawn function takes a matrix, one row a point; got shape {X.shape}."
             )
-        n_columns = len(self._scaling.center)
+        n_columns = len(scaling.center)
         if X.shape[1] != n_columns:
             raise ValueError(
                 f"a drawn function takes the {n_columns} columns of the fit; got {X.shape[1]}."
             )
-        values = self._finish(self._draw(jnp.asarray(self._scaling(X), jnp.float32)))
+        values = self._model._finish(self._draw(jnp.asarray(scaling(X), jnp.float32)))
         return values if traced else np.asarray(values)

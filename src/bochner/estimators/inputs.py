@@ -27,8 +27,9 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             raise
         name, row, value = place
         raise ValueError(
-            f"X must hold numbers, but {name} holds text ({value!r} in row {row}). Encode it first, for example "
-            "with scikit-learn's OneHotEncoder in a ColumnTransformer."
+            f"X must hold numbers, but {name} holds text ({value!r} in row {row}). Give the whole table with the "
+            "name of its target, `fit(table, 'price')`, which encodes it; or encode it first, for example with "
+            "scikit-learn's OneHotEncoder."
         ) from error
     matrix = np.asarray(matrix)
     _check_finite(matrix, _column_names(estimator, matrix.shape[1]))
@@ -152,7 +153,10 @@ def _check_finite(matrix: np.ndarray, names: list[str], what: str = "X") -> None
     kind = "NaN" if np.isnan(value) else "infinity"
     remedy = "Drop these rows"
     if what == "X":
-        remedy += ", or impute them first, for example with scikit-learn's SimpleImputer"
+        remedy += (
+            ", give the whole table with the name of its target, `fit(table, 'price')`, which imputes, or impute them "
+            "first, for example with scikit-learn's SimpleImputer"
+        )
     raise ValueError(
         f"Input {what} contains {kind} (NaN and inf are not accepted): {names[column]} has "
         f"{int(wrong[:, column].sum())}, the first in row {row}. {remedy}."

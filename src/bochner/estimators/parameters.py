@@ -183,11 +183,20 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
             X = encoded_matrix(self, X)
         return check_X(self, X, reset=False)
 
+    def _read_if_named(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Read a table of named columns for further training; arrays are given back as they are."""
+        if isinstance(y, str) and not hasattr(self, "model_"):
+            raise ValueError("the first call on a table with the name of its target must be `fit`.")
+        if not is_source(X, encoded=self._encoder is not None):
+            return X, y
+        y = self._named_targets(X, y)
+        return encoded_matrix(self, X), y
+
     def _named_targets(self, X: Any, y: Any) -> Any:
         """Give the targets: y itself, or the column of the table X that it names."""
         if not isinstance(y, str):
             return y
-        return target_column(X, y, classification=self._classification)
+        return target_column(self, X, y)
 
     def _scaled_targets(self, Y: np.ndarray) -> np.ndarray:
         return self._target_scaling(Y)

@@ -98,8 +98,10 @@ class PlotsMixin:
         """
         ax = _axes(ax)
         relevance = self.relevance_  # pyright: ignore[reportAttributeAccessIssue]
-        default = [f"column {i}" for i in range(len(relevance))]
-        names = np.asarray(getattr(self, "feature_names_in_", default))
+        encoder = getattr(self, "_encoder", None)
+        known = [f"column {i}" for i in range(len(relevance))]
+        known = known if encoder is None else encoder.feature_names
+        names = np.asarray(getattr(self, "feature_names_in_", known))
         order = np.argsort(relevance)[-n_most:]
         ax.barh(names[order].astype(str), relevance[order], color=_BLUE)
         ax.set_xlabel("relative size of frequencies")

@@ -100,8 +100,19 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             y: their targets.
             sample_weight: how often each row counts.
         """
+        X, y = self._read_if_named(X, y)
         self._fit_more(self._checked(X, y, sample_weight, reset=not hasattr(self, "model_")))
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the coefficient of determination, R squared, of the predicted means.
+
+        Args:
+            X: rows.
+            y: their targets, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        return super().score(X, self._named_targets(X, y), sample_weight)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict the mean of y, and its standard deviation, noise included, if asked.

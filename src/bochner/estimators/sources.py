@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ def is_source(X: Any, *, encoded: bool = False) -> bool:
 def task_of(source: TableSource, target: str) -> tuple[str, str]:
     """Tell the task that a target column poses, and why, in words; reads no further than it must."""
     input_names(source, target, ())
+    if source.n_rows == 0:
+        raise TableError(f"{source.name} has no rows. Check how it was written or filtered.")
     seen = pa.chunked_array([], type=source.schema.field(target).type)
     for batch in source.batches([target]):
         distinct = batch.column(0).drop_null().unique()
@@ -48,8 +50,16 @@ def task_of(source: TableSource, target: str) -> tuple[str, str]:
     return find_task(seen)
 
 
-def _opened(source: Any, types: Any = None) -> TableSource:
+def _opened(source: Any, types: Mapping[str, pa.DataType] | None = None) -> TableSource:
     return source if isinstance(source, TableSource) else open_table(source, types=types)
+
+
+def _type_of_target(model: Any) -> pa.DataType:
+    """The type in which a fitted model's targets are read, so that a file cannot suggest another one."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return pa.float64()
+    return pa.string() if classes.dtype.kind in "OU" else pa.from_numpy_dtype(classes.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,9 +135,10 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
     return inputs
 
 
-def target_column(source: Any, target: str, *, classification: bool) -> np.ndarray:
-    """Read the target's column of a table."""
-    table = _opened(source)
+def target_column(model: Any, source: Any, target: str) -> np.ndarray:
+    """Read the targets of a table for a fitted model."""
+    classification = hasattr(model, "classes_")
+    table = _opened(source, {target: _type_of_target(model)})
     if target not in table.schema.names:
         raise TableError(f"{table.name} has no column {target!r}, the target.")
     batches = table.batches([target])
@@ -141,19 +152,24 @@ def encoded_matrix(model: Any, source: Any) -> np.ndarray:
     return np.concatenate(matrices) if matrices else np.empty((0, model.n_features_in_))
 
 
-def encoded_batches(model: Any, source: Any) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
+def encoded_batches(
+    model: Any, source: Any, target: str | None = None
+) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Read a table for a fitted model, a batch of rows at a time, as numbers and as it is.
+
+    A target's column has the type that it had at the fit.
 
     A model fitted on an array of numbers takes the columns with its feature names, or, where it knows none, all
     columns in their order.
     """
     encoder = model._encoder
     if encoder is not None:
-        table = _opened(source, encoder.types)
+        targets = {} if target is None else {target: _type_of_target(model)}
+        table = _opened(source, {**encoder.types, **targets})
         for batch in table.batches():
             yield encoder(batch), batch
         return
-    table = _opened(source)
+    table = _opened(source, None)
     names = getattr(model, "feature_names_in_", None)
     names = table.schema.names if names is None else [str(name) for name in names]
     missing = [name for name in names if name not in table.schema.names]

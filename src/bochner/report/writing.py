@@ -1,8 +1,8 @@
 """Writes a page to its file, whole or not at all."""
 
-import os
-import uuid
 from pathlib import Path
+
+from bochner.saving import replace_file
 
 
 def write_report(path: str | Path, page: str) -> None:
@@ -21,15 +21,4 @@ def write_report(path: str | Path, page: str) -> None:
         >>> path.read_text()
         '<!doctype html>'
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_file(Path(path), page.encode())

@@ -1,8 +1,10 @@
 """Checkpoints of a training: the last two, atomic and checksummed, and the newest whole one to go on from."""
 
+import contextlib
 import re
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from bochner.saving import ModelFileError, read_arrays, write_arrays
 
 KIND = "checkpoint"
 _KEPT = 2
+_LOCK = "in-use"
 _NAME = re.compile(r"step-(\d{10})\.checkpoint")
 
 
@@ -68,7 +71,22 @@ class Checkpoints:
         self._last = time.monotonic()
         if self.folder.exists() and not self.folder.is_dir():
             raise CheckpointError(f"`checkpoint` must be a folder; {self.folder} is a file.")
-        if self._paths() and not resume:
+        self._check_unused()
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the folder for one training at a time; the system gives it free when the process ends, however."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / _LOCK).open("ab") as lock:
+            if not _locked(lock.fileno()):
+                raise CheckpointError(
+                    f"another training is under way with {self.folder}. Wait for its end, or choose another folder."
+                )
+            self._check_unused()
+            yield
+
+    def _check_unused(self) -> None:
+        if self._paths() and not self._resume:
             raise CheckpointError(
                 f"{self.folder} holds the checkpoints of an earlier training. Go on from them with `resume`, or choose "
                 "another folder."
@@ -80,11 +98,12 @@ class Checkpoints:
         return time.monotonic() - self._last >= self._seconds_between
 
     def write(self, step: int, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Write a checkpoint and remove those before the last two; a full disk is a warning, and training goes on."""
+        """Write a checkpoint and keep the one before it; a full disk is a warning, and training goes on."""
         self._last = time.monotonic()
         full = {**header, "kind": KIND, "fingerprint": self._fingerprint}
         try:
-            write_arrays(self.folder / f"step-{step:010d}.checkpoint", arrays, full)
+            path = self.folder / f"step-{step:010d}.checkpoint"
+            write_arrays(path, arrays, full)
         except OSError as error:
             warnings.warn(
                 f"the checkpoint at step {step:,} could not be written to {self.folder} ({error}): the one before is "
@@ -93,7 +112,10 @@ class Checkpoints:
                 stacklevel=2,
             )
             return
-        for old in self._paths()[:-_KEPT]:
+        # Those of later steps are left from before the training went back, or are damaged.
+        later = [other for other in self._paths() if other.name > path.name]
+        earlier = [other for other in self._paths() if other.name <= path.name]
+        for old in (*later, *earlier[:-_KEPT]):
             old.unlink(missing_ok=True)
 
     def newest(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
@@ -138,6 +160,18 @@ class Checkpoints:
                     f"{path} belongs to another training: {name} was {then!r} and is {now!r} now. Use the settings and "
                     "data of the first run, or another folder."
                 )
+
+
+def _locked(handle: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # only Unix has it
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def named_arrays(prefix: str, tree: PyTree) -> dict[str, np.ndarray]:

@@ -110,7 +110,7 @@ def train(
         True
     """
     run = _Run(
-        model, data, plan, budget, min(batch_size, data.n_rows), learning_rate, schedule,
+        model, data, plan, budget, batch_size, learning_rate, schedule,
         optimizer, reparameterization, held_out, callbacks, checkpoints, key,
     )  # fmt: skip
     try:
@@ -136,7 +136,7 @@ class _Run:
         reparameterization, held_out, callbacks, checkpoints, key,
     ):  # fmt: skip
         self.plan, self.budget, self.checkpoints = plan, budget, checkpoints
-        self.batch_size, self.learning_rate, self.schedule = batch_size, learning_rate, schedule
+        self.learning_rate, self.schedule = learning_rate, schedule
         self.optimizer, self.reparameterization = optimizer, reparameterization
         self.held_out, self.callbacks, self.key = held_out, callbacks, key
 
@@ -148,7 +148,8 @@ class _Run:
         self.snapshot = self.fresh_snapshot = self._take_snapshot()
         self.seconds_per_step: float | None = None
         seed = tuple(np.asarray(jax.random.key_data(key)).tolist())
-        self.steps = data.in_steps(self.batch_size, seed)
+        self.steps = data.in_steps(batch_size, seed)
+        self.batch_size = self.steps.batch_size
         self.scale, self.total_weight = data.n_rows / self.batch_size, data.total_weight
         self.history: list[Record] = []
         self.pending: list[tuple[int, Bound]] = []
@@ -158,10 +159,11 @@ class _Run:
         if self.checkpoints is None:
             self._run_all_chunks(lambda: None)
         else:
-            self._restore(self.checkpoints.newest())
-            with listen_for_stop() as request:
-                self._run_all_chunks(lambda: self._keep(request.signal))
-            self._write_checkpoint()
+            with self.checkpoints.in_use():
+                self._restore(self.checkpoints.newest())
+                with listen_for_stop() as request:
+                    self._run_all_chunks(lambda: self._keep(request.signal))
+                self._write_checkpoint()
         model = self._model() if self.best is None else self.best
         return Trained(model=model, history=self.history, n_steps=self.step)
 
