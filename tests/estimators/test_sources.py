@@ -100,7 +100,7 @@ def test_a_table_goes_into_every_method(fitted, csv):
     assert again.total_weight_ == 450
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], [True, False], ["0", "1", "x"], [0.5, 1.5]])
+@pytest.mark.parametrize("labels", [[0, 1, 2], [True, False], ["0", "1", "x"], [1.0, 2.0]])
 def test_classes_are_read_as_at_the_fit(tmp_path, labels):
     # A file without the text "x" would suggest numbers, and one read for prediction takes other columns as text.
     table = frame(60).assign(label=[labels[i % len(labels)] for i in range(60)])

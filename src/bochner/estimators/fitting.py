@@ -124,17 +124,16 @@ class Fitting(Parameters):
 
     def _fit_source(self, source: Any, target: str, validation: Any, ignore: Sequence[str]) -> None:
         """Learn from a table of named columns: encode them, and hold the rows in memory or stream them by size."""
+        if self._goes_on() and target != self._target_name:
+            raise ValueError(
+                f"`warm_start` goes on with the target {self._target_name!r}; got {target!r}."
+            )
         found = TrainingSource.open(source, target, ignore, classification=self._classification)
         if not self._goes_on():
             self._encoder = Encoder.learn(found.sample.select(found.inputs))
             self._target_name = target
         encoder = self._encoder
-        if encoder is None:
-            raise ValueError("`warm_start` from a fit on an array needs an array again.")
-        if target != self._target_name:
-            raise ValueError(
-                f"`warm_start` goes on with the target {self._target_name!r}; got {target!r}."
-            )
+        assert encoder is not None  # as the name of the target is known
         batches = found.encoded_batches(encoder, classification=self._classification)
         if found.fits_in_memory(encoder):
             X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
