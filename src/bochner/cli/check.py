@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.evaluate import Target, target_name
+
+_MAX_ROWS = 100_000
 
 
 @command
@@ -31,26 +32,18 @@ def check(
 ) -> None:
     """Compare the predictions of MODEL with those of NUTS on the same features: too wide, or too narrow?
 
-    TABLE is best the one of the fit. With other rows, or a part of them, q(W) is first fitted again to these. The
-    check sees the error of q(W) only, not that of the optimized theta and Omega.
+    TABLE is best the one of the fit; its first 100,000 rows are used. With other rows, or a part of them, q(W) is first
+    fitted again to these. The check sees the error of q(W) only, not that of the optimized theta and Omega.
     """
-    from bochner.data.targets import target_values
-    from bochner.estimators.sources import encoded_batches
+    from bochner.estimators.sources import rows_with_targets
     from bochner.mcmc import check_posterior
     from bochner.mcmc.check import LIMITS
 
     fitted = load_model(model)
     name = target_name(fitted, target)
-    classes, inputs, targets, n_rows = hasattr(fitted, "classes_"), [], [], 0
-    for X, batch in encoded_batches(fitted, table, name):
-        inputs.append(X)
-        targets.append(target_values(batch, name, classification=classes, row=n_rows))
-        n_rows += len(X)
-    if n_rows == 0:
-        raise ValueError(f"{table} has no rows.")
+    X, y = rows_with_targets(fitted, table, name, _MAX_ROWS)
     found = check_posterior(
-        fitted, np.concatenate(inputs), np.concatenate(targets),
-        n_rows=rows, n_samples=samples, n_warmup=warmup, n_chains=chains, random_state=seed,
+        fitted, X, y, n_rows=rows, n_samples=samples, n_warmup=warmup, n_chains=chains, random_state=seed,
     )  # fmt: skip
     if plot is not None:
         found.plot()[0].figure.savefig(plot, dpi=150)

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, TablePath, command, load_model, show
@@ -27,25 +26,14 @@ def report(
 
     Of a table with more than 100,000 rows the first 100,000 are used.
     """
-    from bochner.data.targets import target_values
-    from bochner.estimators.sources import encoded_batches
+    from bochner.estimators.sources import rows_with_targets
     from bochner.report import report_page, write_report
 
     if output.is_dir():
         raise ValueError(f"--output must name a file; {output} is a folder.")
     fitted = load_model(model)
     name = target_name(fitted, target)
-    inputs, targets, n_rows = [], [], 0
-    for X, batch in encoded_batches(fitted, table, name):
-        inputs.append(X)
-        classes = hasattr(fitted, "classes_")
-        targets.append(target_values(batch, name, classification=classes, row=n_rows))
-        n_rows += len(X)
-        if n_rows >= _MAX_ROWS:
-            break
-    if n_rows == 0:
-        raise ValueError(f"{table} has no rows.")
-    X, y = (np.concatenate(parts)[:_MAX_ROWS] for parts in (inputs, targets))
+    X, y = rows_with_targets(fitted, table, name, _MAX_ROWS)
     names = None if fitted._encoder is None else list(fitted._encoder.feature_names)
     write_report(output, report_page(fitted, X, y, columns=names, source=str(table), target=name))
     show({"report": str(output), "rows": len(X)}, as_json=as_json, quiet=quiet)

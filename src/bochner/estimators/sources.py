@@ -178,3 +178,20 @@ def encoded_batches(
     for batch in table.batches():
         columns = [target_values(batch, name, classification=False) for name in names]
         yield np.column_stack(columns), batch
+
+
+def rows_with_targets(
+    model: Any, source: Any, target: str, max_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Read the first rows of a table for a fitted model, as the matrix of numbers that it takes and their targets."""
+    inputs, targets, n_rows = [], [], 0
+    for X, batch in encoded_batches(model, source, target):
+        classification = hasattr(model, "classes_")
+        inputs.append(X)
+        targets.append(target_values(batch, target, classification=classification, row=n_rows))
+        n_rows += len(X)
+        if n_rows >= max_rows:
+            break
+    if n_rows == 0:
+        raise TableError(f"{source} has no rows.")
+    return np.concatenate(inputs)[:max_rows], np.concatenate(targets)[:max_rows]
