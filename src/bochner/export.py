@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from bochner.data.scaling import InputScaling
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
 from bochner.estimators.json_forms import classes_to_json, json_ready
-from bochner.prediction import Moments, Posterior, Probabilities
-from bochner.reparameterization import DrawWeights
+from bochner.prediction import Moments, Probabilities
 from bochner.saving import replace_file
 from bochner.version import __version__
 
@@ -25,7 +24,6 @@ FORMAT_VERSION = 1
 PLATFORMS = ("cpu", "cuda", "tpu")
 """Where an exported program runs."""
 
-_DRAWS_AT_ONCE = 10
 _PRECISION = (
     "Inputs and outputs are float32. A column whose values lie far from zero compared with their spread loses digits "
     "when it is cast: subtract a constant before the fit where that matters. Targets likewise."
@@ -95,7 +93,7 @@ def _predictive(
     posterior, scale_inputs = model._posterior(), _float32_scaling(model._input_scaling)
 
     def regression(X: jax.Array) -> dict[str, jax.Array]:
-        moments = _statistic(posterior, Moments(), scale_inputs(X))
+        moments = posterior.at(Moments(), scale_inputs(X), {})
         scaling = model._target_scaling
         center, scale = (jnp.float32(v)[None, :] for v in (scaling.center, scaling.scale))
         std = jnp.sqrt(moments["epistemic"] + moments["aleatoric"]) * scale
@@ -104,19 +102,10 @@ def _predictive(
         return {name: v[:, 0] for name, v in found.items()} if one_target else found
 
     def classification(X: jax.Array) -> dict[str, jax.Array]:
-        found = _statistic(posterior, Probabilities(), scale_inputs(X))
+        found = posterior.at(Probabilities(), scale_inputs(X), {})
         return {"probabilities": found / jnp.sum(found, axis=1, keepdims=True)}
 
     return classification if isinstance(model, DeepGPClassifier) else regression
-
-
-def _statistic(posterior: Posterior, statistic: Any, X: jax.Array) -> Any:
-    F = jax.lax.map(
-        lambda noise: posterior.model(X, noise, DrawWeights()),
-        posterior.noise,
-        batch_size=_DRAWS_AT_ONCE,
-    )
-    return statistic(posterior.model.likelihood, F, {})
 
 
 def _float32_scaling(scaling: InputScaling) -> Callable[[jax.Array], jax.Array]:
@@ -155,7 +144,7 @@ def _schema(
         "input": {
             "dtype": "float32",
             "shape": ["batch", model.n_features_in_],
-            "columns": _columns(model),
+            "columns": model._column_names(),
         },
         "outputs": [
             {"name": key, "dtype": str(value.dtype), "shape": [_size(n) for n in value.shape]}
@@ -175,11 +164,3 @@ def _schema(
 
 def _size(n: Any) -> int | str:
     return n if isinstance(n, int) else str(n)
-
-
-def _columns(model: DeepGPRegressor | DeepGPClassifier) -> list[str]:
-    if model._encoder is not None:
-        return model._encoder.feature_names
-    names = getattr(model, "feature_names_in_", None)
-    n = model.n_features_in_
-    return [f"column {i}" for i in range(n)] if names is None else [str(name) for name in names]

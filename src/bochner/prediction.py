@@ -62,6 +62,15 @@ class Posterior(eqx.Module):
         """Draw the noise of `n_draws` functions."""
         return cls(model, model.draw_noise((n_draws,), key=key))
 
+    def at(self, statistic: AbstractStatistic, X: Array, columns: Columns) -> PyTree[Array]:
+        """Compute a statistic at rows that are all in memory at once, inside a compiled program."""
+
+        def one_draw(noise: Noise) -> Array:
+            return self.model(X, noise, DrawWeights())
+
+        F = jax.lax.map(one_draw, self.noise, batch_size=_DRAWS_AT_ONCE)
+        return statistic(self.model.likelihood, F, columns)
+
     def map_rows(
         self, statistic: AbstractStatistic, X: Shaped[np.ndarray, "n d_in"], **columns: np.ndarray
     ) -> PyTree[np.ndarray]:
@@ -261,11 +270,7 @@ def _mixture_quantile(
 def _chunk_statistic(
     posterior: Posterior, statistic: AbstractStatistic, X: Array, columns: Columns
 ) -> PyTree[Array]:
-    def one_draw(noise: Noise) -> Array:
-        return posterior.model(X, noise, DrawWeights())
-
-    F = jax.lax.map(one_draw, posterior.noise, batch_size=_DRAWS_AT_ONCE)
-    return statistic(posterior.model.likelihood, F, columns)
+    return posterior.at(statistic, X, columns)
 
 
 def _padded(array: np.ndarray) -> Array:

@@ -185,8 +185,3 @@ def note(text: str, quiet: bool) -> None:
     """Tell something on the way."""
     if not quiet:
         Console(stderr=True).print(text, markup=False, soft_wrap=True, style="dim")
-
-
-def is_terminal() -> bool:
-    """Whether someone is looking."""
-    return sys.stderr.isatty()

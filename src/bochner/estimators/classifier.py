@@ -201,7 +201,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             y: their classes, or the name of their column.
             sample_weight: how often each row counts.
         """
-        return super().score(X, self._named_targets(X, y), sample_weight)
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probability of each class, in the order of `classes_`.
@@ -263,7 +264,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     # What classification decides.
 
     def _checked_rows(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        y = self._named_targets(X, y)
+        X, y = self._read_if_named(X, y)
         X = self._checked_inputs(X)
         return X, self._encoded(check_labels(y, X))
 

@@ -113,12 +113,7 @@ class Fitting(Parameters):
 
     def _fit(self, rows: Rows, validation: Any = None) -> None:
         """Learn scaling and model from checked rows in memory."""
-        config = self._resolve(len(rows), rows.X.shape[1])
-        if self._goes_on():
-            config = self._check_same_model(config)
-            self.config_ = dataclasses.asdict(config)
-        else:
-            self._start(config, rows)
+        config = self._begin(rows, len(rows))
         self.total_weight_ = float(rows.weights.sum())
         self._train(config, rows, validation)
 
@@ -151,12 +146,7 @@ class Fitting(Parameters):
     ) -> None:
         """Learn scaling from a sample of the rows, and the model from all of them by way of the disk."""
         self.n_features_in_ = sample.X.shape[1]
-        config = self._resolve(n_rows, self.n_features_in_)
-        if self._goes_on():
-            config = self._check_same_model(config)
-            self.config_ = dataclasses.asdict(config)
-        else:
-            self._start(config, sample)
+        config = self._begin(sample, n_rows)
         sample = self._scaled(sample)
         given = None if validation is None else self._validation_rows(validation)
         share = min(config.validation_fraction, _MAX_ROWS_HELD_OUT_OF_STREAM / n_rows)
@@ -176,13 +166,19 @@ class Fitting(Parameters):
             self.total_weight_ = spool.total_weight + sum(part.weights.sum() for part in chosen)
             self._learn(config, spool, _joined(chosen), sample, digest.hexdigest())
 
-    def _start(self, config: Config, rows: Rows) -> None:
-        """Learn the scaling from rows and build the model as it is before training."""
+    def _begin(self, rows: Rows, n_rows: int) -> Config:
+        """Settle the configuration, and learn scaling and a new model from rows, unless `fit` goes on from one."""
+        config = self._resolve(n_rows, rows.X.shape[1])
+        if self._goes_on():
+            config = self._check_same_model(config)
+            self.config_ = dataclasses.asdict(config)
+            return config
         self.config_ = dataclasses.asdict(config)
         self._input_scaling = PREPROCESSINGS[config.preprocessing](rows.X)
         self._target_scaling = self._learn_targets(rows.Y, config)
         self.model_ = self._start_model(config, rows.X.shape[1], rows.Y)
         self.history_ = []
+        return config
 
     def _goes_on(self) -> bool:
         """Whether `fit` goes on from the fitted model."""

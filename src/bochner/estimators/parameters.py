@@ -19,7 +19,7 @@ from bochner.estimators.sources import (
     TrainingSource,
     encoded_matrix,
     is_source,
-    target_column,
+    rows_with_targets,
 )
 from bochner.likelihoods import AbstractLikelihood
 from bochner.model import DeepGP
@@ -184,19 +184,21 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         return check_X(self, X, reset=False)
 
     def _read_if_named(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Read a table of named columns for further training; arrays are given back as they are."""
-        if isinstance(y, str) and not hasattr(self, "model_"):
-            raise ValueError("the first call on a table with the name of its target must be `fit`.")
-        if not is_source(X, encoded=self._encoder is not None):
-            return X, y
-        y = self._named_targets(X, y)
-        return encoded_matrix(self, X), y
+        """Read a table of named columns, with the targets where y names their column; arrays stay as they are."""
+        if isinstance(y, str):
+            check_is_fitted(self)
+            return rows_with_targets(self, X, y)
+        if is_source(X, encoded=self._encoder is not None):
+            check_is_fitted(self)
+            return encoded_matrix(self, X), y
+        return X, y
 
-    def _named_targets(self, X: Any, y: Any) -> Any:
-        """Give the targets: y itself, or the column of the table X that it names."""
-        if not isinstance(y, str):
-            return y
-        return target_column(self, X, y)
+    def _column_names(self) -> list[str]:
+        """Names of the columns of the matrix that the model takes."""
+        if self._encoder is not None:
+            return self._encoder.feature_names
+        default = [f"column {i}" for i in range(self.n_features_in_)]
+        return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
     def _scaled_targets(self, Y: np.ndarray) -> np.ndarray:
         return self._target_scaling(Y)

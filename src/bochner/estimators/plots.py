@@ -98,12 +98,9 @@ class PlotsMixin:
         """
         ax = _axes(ax)
         relevance = self.relevance_  # pyright: ignore[reportAttributeAccessIssue]
-        encoder = getattr(self, "_encoder", None)
-        known = [f"column {i}" for i in range(len(relevance))]
-        known = known if encoder is None else encoder.feature_names
-        names = np.asarray(getattr(self, "feature_names_in_", known))
+        names = np.asarray(self._column_names())  # pyright: ignore[reportAttributeAccessIssue]
         order = np.argsort(relevance)[-n_most:]
-        ax.barh(names[order].astype(str), relevance[order], color=_BLUE)
+        ax.barh(names[order], relevance[order], color=_BLUE)
         ax.set_xlabel("relative size of frequencies")
         ax.set_title("Relevance of inputs")
         return ax

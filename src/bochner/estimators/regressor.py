@@ -112,7 +112,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             y: their targets, or the name of their column.
             sample_weight: how often each row counts.
         """
-        return super().score(X, self._named_targets(X, y), sample_weight)
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict the mean of y, and its standard deviation, noise included, if asked.
@@ -258,7 +259,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         return Rows(X, y[:, None], np.ones(len(y)))
 
     def _checked_rows(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        y = self._named_targets(X, y)
+        X, y = self._read_if_named(X, y)
         X = self._checked_inputs(X)
         Y = check_targets(y, X)
         self._check_n_targets(Y)

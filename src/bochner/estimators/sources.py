@@ -56,9 +56,9 @@ def _opened(source: Any, types: Mapping[str, pa.DataType] | None = None) -> Tabl
 
 def _type_of_target(model: Any) -> pa.DataType:
     """The type in which a fitted model's targets are read, so that a file cannot suggest another one."""
-    classes = getattr(model, "classes_", None)
-    if classes is None:
+    if not model._classification:
         return pa.float64()
+    classes = model.classes_
     return pa.string() if classes.dtype.kind in "OU" else pa.from_numpy_dtype(classes.dtype)
 
 
@@ -135,17 +135,6 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
     return inputs
 
 
-def target_column(model: Any, source: Any, target: str) -> np.ndarray:
-    """Read the targets of a table for a fitted model."""
-    classification = hasattr(model, "classes_")
-    table = _opened(source, {target: _type_of_target(model)})
-    if target not in table.schema.names:
-        raise TableError(f"{table.name} has no column {target!r}, the target.")
-    batches = table.batches([target])
-    parts = [target_values(batch, target, classification=classification) for batch in batches]
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
 def encoded_matrix(model: Any, source: Any) -> np.ndarray:
     """Read all rows of a table as the matrix of numbers that a fitted model takes."""
     matrices = [X for X, _ in encoded_batches(model, source)]
@@ -181,16 +170,16 @@ def encoded_batches(
 
 
 def rows_with_targets(
-    model: Any, source: Any, target: str, max_rows: int
+    model: Any, source: Any, target: str, max_rows: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the first rows of a table for a fitted model, as the matrix of numbers that it takes and their targets."""
     inputs, targets, n_rows = [], [], 0
     for X, batch in encoded_batches(model, source, target):
-        classification = hasattr(model, "classes_")
         inputs.append(X)
-        targets.append(target_values(batch, target, classification=classification, row=n_rows))
+        y = target_values(batch, target, classification=model._classification, row=n_rows)
+        targets.append(y)
         n_rows += len(X)
-        if n_rows >= max_rows:
+        if max_rows is not None and n_rows >= max_rows:
             break
     if n_rows == 0:
         raise TableError(f"{source} has no rows.")
