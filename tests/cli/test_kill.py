@@ -44,9 +44,14 @@ class Training:
         assert process.returncode == 0, errors
         return errors
 
-    def wait_for_checkpoint(self, process, checkpoint):
-        while process.poll() is None and not list((self.folder / checkpoint).glob("step-*")):
-            time.sleep(0.01)
+    def wait_for_checkpoint(self, process, checkpoint, step=0):
+        """Wait until a checkpoint of at least this step is there, or the process has ended."""
+        while process.poll() is None and self.newest_step(checkpoint) < step:
+            time.sleep(0.002)
+
+    def newest_step(self, checkpoint):
+        names = (self.folder / checkpoint).glob("step-*.checkpoint")
+        return max((int(path.stem.removeprefix("step-")) for path in names), default=-1)
 
     def arrays(self, model):
         return read_arrays(self.folder / model)[0]
@@ -56,9 +61,6 @@ class Training:
 def training(tmp_path_factory):
     training = Training(tmp_path_factory.mktemp("kill"))
     training.run("whole.bochner", "whole")
-    started = time.monotonic()
-    training.run("again.bochner", "again")  # programs are compiled by now
-    training.seconds = time.monotonic() - started
     return training
 
 
@@ -69,11 +71,16 @@ def assert_equal(one, other):
 
 
 def kill_and_resume(training, name, generator):
-    """Kill one training again and again until it is faster; give how often it was killed."""
+    """Kill one training, shortly after checkpoints drawn at random, until it is faster; give how often it was killed.
+
+    Moments are counted in steps rather than seconds, so that a machine's speed does not decide whether there is
+    anything to kill.
+    """
     n_kills = 0
-    while n_kills < 4:
+    for step in sorted(generator.sample(range(STEPS), 4)):
         process = training.start(f"{name}.bochner", name)
-        time.sleep(generator.uniform(0.2, 1.0) * training.seconds)
+        training.wait_for_checkpoint(process, name, step)
+        time.sleep(generator.uniform(0, 0.05))
         process.kill()
         process.communicate()
         if process.returncode == 0:
