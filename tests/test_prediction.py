@@ -8,6 +8,7 @@ from scipy.special import logsumexp, softmax
 from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, Poisson, Softmax, StudentT
 from bochner.prediction import (
     CHUNK_ROWS,
+    Draws,
     ExpectedLogLikelihood,
     LogDensity,
     Moments,
@@ -49,8 +50,10 @@ def functions(posterior, X):
 def test_moments_are_those_of_samples(name):
     n_draws, likelihood = 40_000, LIKELIHOODS[name]
     F = draws(likelihood, n_draws)
-    found = jax.tree.map(np.asarray, Moments()(likelihood, F, {}))
-    samples = np.asarray(Samples(jax.random.key(2))(likelihood, F, {"row": jnp.arange(2)}))
+    found = jax.tree.map(np.asarray, Moments()(Draws.of(likelihood, F), {}))
+    samples = np.asarray(
+        Samples(jax.random.key(2))(Draws.of(likelihood, F), {"row": jnp.arange(2)})
+    )
     # Given the same functions only the noise differs.
     z = (samples.mean(axis=1) - found["mean"]) / np.sqrt(found["aleatoric"] / n_draws)
     assert np.abs(z).max() < 4
@@ -63,7 +66,7 @@ def test_moments_are_those_of_samples(name):
 def test_epistemic_variance_is_that_of_the_means_and_aleatoric_the_mean_of_the_noise():
     likelihood = LIKELIHOODS["heteroscedastic"]
     F = np.asarray(draws(likelihood, N_DRAWS))
-    found = Moments()(likelihood, jnp.asarray(F), {})
+    found = Moments()(Draws.of(likelihood, jnp.asarray(F)), {})
     deviation = 1e-3 + np.logaddexp(0.0, np.array([0.3, -0.5]) + F[:, :, 2:])
     np.testing.assert_allclose(found["mean"], F[:, :, :2].mean(axis=0), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found["epistemic"], F[:, :, :2].var(axis=0), rtol=1e-4)
@@ -76,22 +79,22 @@ def test_log_density_is_the_log_of_the_mean_density(name):
     F, Y = draws(likelihood, N_DRAWS), jnp.array([[1.0, 2.0], [0.0, 5.0]])
     each = np.stack([likelihood.log_prob(F[i], Y) for i in range(N_DRAWS)]).astype(np.float64)
     expected = logsumexp(each, axis=0) - np.log(N_DRAWS)
-    np.testing.assert_allclose(LogDensity()(likelihood, F, {"Y": Y}), expected, rtol=1e-5)
-    bound = ExpectedLogLikelihood()(likelihood, F, {"Y": Y})
+    np.testing.assert_allclose(LogDensity()(Draws.of(likelihood, F), {"Y": Y}), expected, rtol=1e-5)
+    bound = ExpectedLogLikelihood()(Draws.of(likelihood, F), {"Y": Y})
     np.testing.assert_allclose(bound, each.mean(axis=0), rtol=1e-5)
     assert np.all(np.asarray(bound) < expected)
 
 
 def test_log_density_does_not_underflow_far_from_all_draws():
     likelihood, F = Gaussian.start(1, noise_variance=1e-4), jnp.zeros((5, 1, 1))
-    density = LogDensity()(likelihood, F, {"Y": jnp.array([[10.0]])})
+    density = LogDensity()(Draws.of(likelihood, F), {"Y": jnp.array([[10.0]])})
     assert float(density[0]) == pytest.approx(-0.5e6, rel=1e-4)
 
 
 def test_probabilities_are_the_mean_over_draws_of_the_softmax():
     F = jax.random.normal(jax.random.key(0), (N_DRAWS, 4, 3)) * 3
     expected = softmax(np.asarray(F, np.float64), axis=2).mean(axis=0)
-    np.testing.assert_allclose(Probabilities()(Softmax(), F, {}), expected, rtol=1e-5)
+    np.testing.assert_allclose(Probabilities()(Draws.of(Softmax(), F), {}), expected, rtol=1e-5)
 
 
 def test_a_chunk_holds_every_draw_whatever_their_number():

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, Poisson, StudentT
-from bochner.prediction import Quantiles
+from bochner.prediction import Draws, Quantiles
 from tests.reference import likelihoods as reference
 
 LEVELS = np.array([0.001, 0.05, 0.3, 0.5, 0.77, 0.95, 0.999])
@@ -53,7 +53,7 @@ def cases(means):
 
 @eqx.filter_jit
 def solve(likelihood, F, levels):
-    return Quantiles(levels)(likelihood, F, {})
+    return Quantiles(levels)(Draws.of(likelihood, F), {})
 
 
 def found_quantiles(likelihood, F, levels, dtype):

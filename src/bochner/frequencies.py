@@ -47,12 +47,13 @@ class Orthogonal(AbstractFrequencies):
 
     def draw(self, d_in: int, n_rf: int, *, key: PRNGKeyArray):  # noqa: D102
         n_blocks = -(-n_rf // d_in)
-        key_direction, key_length = jax.random.split(key)
-        Q, R = jnp.linalg.qr(jax.random.normal(key_direction, (n_blocks, d_in, d_in)))
+        # One draw for both, since a generator takes long to compile.
+        drawn = jax.random.normal(key, (n_blocks * d_in + n_rf, d_in))
+        Q, R = jnp.linalg.qr(drawn[:-n_rf].reshape(n_blocks, d_in, d_in))
         # Without this sign QR's result is not uniformly distributed over rotations.
         Q = Q * jnp.sign(jnp.diagonal(R, axis1=1, axis2=2))[:, None, :]
         directions = jnp.swapaxes(Q, 0, 1).reshape(d_in, n_blocks * d_in)[:, :n_rf]
-        lengths = jnp.linalg.norm(jax.random.normal(key_length, (d_in, n_rf)), axis=0)
+        lengths = jnp.linalg.norm(drawn[-n_rf:], axis=1)
         return directions * lengths[None, :]
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from bochner.frequencies import AbstractFrequencies, Independent
-from bochner.gaussians import FactorizedGaussian
+from bochner.gaussians import AnyGaussian, FactorizedGaussian
+from bochner.hyperparameters import AbstractTheta, FreeTheta, PriorTheta, VariationalTheta
 from bochner.kernels import RBF, AbstractKernel
 from bochner.reparameterization import AbstractReparameterization
 from bochner.spectra import AbstractSpectrum, PriorFixed, VarFixed, VarResampled
@@ -23,6 +24,7 @@ class LayerNoise(NamedTuple):
 
     W: Float[Array, "..."]
     Omega: Float[Array, "..."] | None
+    theta: Any = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +41,9 @@ class LayerSettings:
         variance: initial marginal variance.
         lengthscale: initial lengthscale; None means the square root of the number of inputs.
         log_var: initial log variance of q(W); zero starts q(W) at the prior.
+        theta: the treatment of the kernel's variance and lengthscales.
+        theta_deviation: deviation of the prior of their logarithms, where the treatment has one.
+        residual: add the layer's first inputs, as many as outputs, to them: identity plus Gaussian process.
     """
 
     width: int
@@ -50,6 +55,9 @@ class LayerSettings:
     variance: float = 1.0
     lengthscale: float | None = None
     log_var: float = 0.0
+    theta: type[FreeTheta] | type[PriorTheta] | type[VariationalTheta] = FreeTheta
+    theta_deviation: float = 1.0
+    residual: bool = False
 
 
 class Layer(eqx.Module):
@@ -65,7 +73,9 @@ class Layer(eqx.Module):
 
     kernel: AbstractKernel
     spectrum: AbstractSpectrum
-    q_W: FactorizedGaussian
+    q_W: AnyGaussian
+    theta: AbstractTheta = FreeTheta()
+    residual: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def start(cls, settings: LayerSettings, *, d_in: int, key: PRNGKeyArray) -> "Layer":
@@ -88,12 +98,19 @@ class Layer(eqx.Module):
             kernel=kernel,
             spectrum=settings.omega.start(kernel, epsilon, scale),
             q_W=FactorizedGaussian(jnp.zeros(shape), jnp.full(shape, float(settings.log_var))),
+            theta=settings.theta.start(kernel, settings.theta_deviation),
+            residual=settings.residual,
         )
 
     @property
     def width(self) -> int:
         """The number of outputs."""
-        return self.q_W.mean.shape[-1]
+        return self.q_W.shape[-1]
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the layer's numbers."""
+        return self.spectrum.scale.dtype
 
     @property
     def n_rf(self) -> int:
@@ -116,34 +133,45 @@ class Layer(eqx.Module):
         reparameterization: AbstractReparameterization,
     ) -> Float[Array, "d_out batch"]:
         """Compute one draw with the data as columns, which is how the products and activations are fastest."""
-        Omega = self.spectrum.Omega(self.kernel, noise.Omega)
+        kernel = self.theta.kernel(self.kernel, noise.theta)
+        Omega = self.spectrum.Omega(kernel, noise.Omega)
         # GPUs would round the factors of float32 products to ten bits, and those of the projection feed a sine.
         with jax.default_matmul_precision("float32"):
-            return reparameterization(self.kernel, _project(inputs, Omega), self.q_W, noise.W)
+            F = reparameterization(kernel, _project(inputs, Omega), self.q_W, noise.W)
+        return F + inputs[0] if self.residual else F
 
     def Phi(
-        self, F: Float[Array, "batch d_in"], noise: Float[Array, "d_in rf"] | None = None
+        self, F: Float[Array, "batch d_in"], noise: LayerNoise | None = None
     ) -> Float[Array, "batch feat"]:
-        """Compute the feature matrix of the paper, scaled, whose inner products approximate the kernel."""
-        parts = self.kernel.activate(F @ self.spectrum.Omega(self.kernel, noise))
-        scale = jnp.sqrt(self.kernel.feature_variance(self.n_rf))
+        """Compute the feature matrix of the paper, scaled, whose inner products approximate the kernel.
+
+        Noise is needed where frequencies or theta are drawn.
+        """
+        kernel = self.theta.kernel(self.kernel, None if noise is None else noise.theta)
+        Omega = self.spectrum.Omega(kernel, None if noise is None else noise.Omega)
+        parts = kernel.activate(F @ Omega)
+        scale = jnp.sqrt(kernel.feature_variance(self.n_rf))
         return scale * jnp.concatenate(parts, axis=1)
 
     def kl(self) -> Float[Array, ""]:
-        """Compute the divergence of q(W) and q(Omega) from their priors."""
-        return self.q_W.kl(jnp.zeros((), self.q_W.mean.dtype)) + self.spectrum.kl(self.kernel)
+        """Compute the divergence of q(W), q(Omega) and, where it has a posterior, q(theta) from their priors."""
+        return self.q_W.kl(jnp.zeros((), self.dtype)) + self.kl_beside_W()
+
+    def kl_beside_W(self) -> Float[Array, ""]:
+        """Compute the same without the part of q(W)."""
+        of_Omega = self.spectrum.kl(self.kernel, self.theta.spread(self.kernel))
+        return of_Omega + self.theta.kl(self.kernel)
 
     def noise_shapes(
         self, reparameterization: AbstractReparameterization, batch: int
     ) -> LayerNoise:
         """The shapes of the noise that one Monte Carlo sample needs."""
-        feat, d_out = self.q_W.mean.shape[-2:]
-        W = jax.ShapeDtypeStruct(
-            reparameterization.noise_shape(feat, d_out, batch), self.q_W.mean.dtype
-        )
+        feat, d_out = self.q_W.shape[-2:]
+        W = jax.ShapeDtypeStruct(reparameterization.noise_shape(feat, d_out, batch), self.dtype)
         shape = self.spectrum.noise_shape
-        Omega = None if shape is None else jax.ShapeDtypeStruct(shape[-2:], self.q_W.mean.dtype)
-        return LayerNoise(W=W, Omega=Omega)  # pyright: ignore[reportArgumentType]
+        Omega = None if shape is None else jax.ShapeDtypeStruct(shape[-2:], self.dtype)
+        theta = self.theta.noise_shapes(self.kernel)
+        return LayerNoise(W=W, Omega=Omega, theta=theta)  # pyright: ignore[reportArgumentType]
 
 
 class Stack(eqx.Module):
@@ -196,8 +224,16 @@ class Stack(eqx.Module):
         """The shapes of the noise that one Monte Carlo sample needs, with the leading axis of layers."""
         return jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct((self.n_layers, *leaf.shape), leaf.dtype),
-            self.layers.noise_shapes(reparameterization, batch),
+            shape_of_one(self.layers).noise_shapes(reparameterization, batch),
         )
+
+
+_Stacked = TypeVar("_Stacked")
+
+
+def shape_of_one(stacked: _Stacked) -> _Stacked:
+    """Give what has a leading axis in all its arrays without it, shapes in the place of arrays."""
+    return jax.eval_shape(lambda tree: jax.tree.map(lambda leaf: leaf[0], tree), stacked)
 
 
 def group_equal(layers: list[Layer]) -> tuple[Layer | Stack, ...]:

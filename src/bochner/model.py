@@ -1,10 +1,12 @@
 """The deep Gaussian process: layers in sequence, inputs fed forward, and draws of whole functions."""
 
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from bochner.layers import Layer, LayerNoise, LayerSettings, Stack, group_equal
@@ -33,9 +35,10 @@ class DeepGP(eqx.Module):
         (4, 1)
     """
 
-    blocks: tuple[Layer | Stack, ...]
+    blocks: tuple[Any, ...]  # layers, or stacks of them; the last is a layer
     likelihood: AbstractLikelihood
     feed_inputs: bool = eqx.field(static=True)
+    n_members: ClassVar[int] = 1
 
     @classmethod
     def start(
@@ -53,11 +56,18 @@ class DeepGP(eqx.Module):
             zip(settings, jax.random.split(key, len(settings)), strict=True)
         ):
             fed = d_in if feed_inputs and number > 0 else 0
+            if setting.residual and setting.width != width:
+                raise ValueError(
+                    f"layer {number} adds its {width} inputs to its {setting.width} outputs: make them equal in "
+                    "number, or set `residual=False`."
+                )
             layer = Layer.start(setting, d_in=width + fed, key=layer_key)
             _check_learnable(layer, number)
             layers.append(layer)
             width = setting.width
-        return cls(blocks=group_equal(layers), likelihood=likelihood, feed_inputs=feed_inputs)
+        # The last layer stands alone, whatever its shape: its weights can be treated apart.
+        blocks = (*group_equal(layers[:-1]), layers[-1])
+        return cls(blocks=blocks, likelihood=likelihood, feed_inputs=feed_inputs)
 
     @property
     def layers(self) -> list[Layer]:
@@ -74,8 +84,21 @@ class DeepGP(eqx.Module):
         reparameterization: AbstractReparameterization,
     ) -> Float[Array, "batch d_out"]:
         """Compute one draw of the last layer's outputs; all randomness is in `noise`."""
-        F = self.blocks[0]((X,), noise[0], reparameterization)
-        return self.after_first_block(F, X, noise[1:], reparameterization)
+        inputs = self.inputs_of_last(X, noise, reparameterization)
+        return self.blocks[-1](inputs, noise[-1], reparameterization)
+
+    def inputs_of_last(
+        self,
+        X: Float[Array, "batch d_in"],
+        noise: Noise,
+        reparameterization: AbstractReparameterization,
+    ) -> tuple[Float[Array, "batch _"], ...]:
+        """Compute one draw of what enters the last layer: the hidden outputs, and the inputs where they are fed."""
+        fed = (X,) if self.feed_inputs else ()
+        inputs: tuple[Array, ...] = (X,)
+        for block, block_noise in zip(self.blocks[:-1], noise[:-1], strict=True):
+            inputs = (block(inputs, block_noise, reparameterization), *fed)
+        return inputs
 
     def after_first_block(
         self,
@@ -109,12 +132,14 @@ class DeepGP(eqx.Module):
         """Draw noise with leading axes for samples or steps; by default such that a draw is a function."""
         shapes = self.noise_shapes(reparameterization or DrawWeights(), batch)
         leaves, structure = jax.tree.flatten(shapes)
-        keys = jax.random.split(key, len(leaves))
-        drawn = [
-            jax.random.normal(leaf_key, (*leading, *leaf.shape), leaf.dtype)
-            for leaf_key, leaf in zip(keys, leaves, strict=True)
+        # One draw for all of it: a generator takes about a second to compile for each shape.
+        sizes = [leaf.size for leaf in leaves]
+        drawn = jax.random.normal(key, (*leading, sum(sizes)), leaves[0].dtype)
+        pieces = jnp.split(drawn, np.cumsum(sizes)[:-1], axis=-1)
+        shaped = [
+            piece.reshape(*leading, *leaf.shape) for piece, leaf in zip(pieces, leaves, strict=True)
         ]
-        return jax.tree.unflatten(structure, drawn)
+        return jax.tree.unflatten(structure, shaped)
 
     def draw_function(self, *, key: PRNGKeyArray) -> "FunctionDraw":
         """Draw one function from the posterior: the same wherever it is evaluated."""

@@ -1,7 +1,7 @@
 """The predictive mixture over posterior draws: moments, quantiles, log density, in padded chunks of fixed size."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -11,11 +11,8 @@ import numpy as np
 from jax.scipy.special import logsumexp, ndtri
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 
-from bochner.likelihoods import (
-    AbstractClassificationLikelihood,
-    AbstractLikelihood,
-    AbstractRegressionLikelihood,
-)
+from bochner.likelihoods import AbstractLikelihood
+from bochner.members import Members
 from bochner.model import DeepGP, Noise
 from bochner.reparameterization import DrawWeights
 
@@ -24,16 +21,43 @@ CHUNK_ROWS = 512
 
 _DRAWS_AT_ONCE = 10
 
-Draws = Float[Array, "draws batch d_out"]
 Columns = Mapping[str, Array]
 """What goes along with the rows: targets as "Y", numbers of the rows as "row"."""
+
+
+class Draws(eqx.Module):
+    """Draws of the functions' values at some rows, each with the likelihood of the model that it comes from.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.prediction import Draws
+        >>> draws = Draws.of(Gaussian.start(1), jnp.zeros((5, 2, 1)))
+        >>> draws.map(lambda likelihood, F: F + 1).shape
+        (5, 2, 1)
+    """
+
+    likelihoods: Any
+    F: Float[Array, "draws batch d_out"]
+
+    @classmethod
+    def of(cls, likelihood: AbstractLikelihood, F: Float[Array, "draws batch d_out"]) -> "Draws":
+        """Give all draws the same likelihood."""
+        repeated = jax.tree.map(
+            lambda leaf: jnp.broadcast_to(leaf, (F.shape[0], *leaf.shape)), likelihood
+        )
+        return cls(repeated, F)
+
+    def map(self, function: Callable[[Any, Float[Array, "batch d_out"]], Any]) -> Any:
+        """Compute `function(likelihood, F)` for each draw."""
+        return jax.vmap(function)(self.likelihoods, self.F)
 
 
 class AbstractStatistic(eqx.Module):
     """Something computed for each row from draws of the functions' values there."""
 
     @abstractmethod
-    def __call__(self, likelihood: Any, F: Draws, columns: Columns) -> PyTree[Array]:
+    def __call__(self, draws: Draws, columns: Columns) -> PyTree[Array]:
         """Compute arrays whose first axis is the rows; `columns` holds what goes along with the rows."""
 
 
@@ -54,22 +78,26 @@ class Posterior(eqx.Module):
         (3, 1)
     """
 
-    model: DeepGP
+    model: DeepGP | Members
     noise: Noise
 
     @classmethod
-    def draw(cls, model: DeepGP, *, n_draws: int, key: PRNGKeyArray) -> "Posterior":
-        """Draw the noise of `n_draws` functions."""
-        return cls(model, model.draw_noise((n_draws,), key=key))
+    def draw(cls, model: DeepGP | Members, *, n_draws: int, key: PRNGKeyArray) -> "Posterior":
+        """Draw the noise of `n_draws` functions; of members each gives as many, so there may be a few more."""
+        return cls(model, model.draw_noise((-(-n_draws // model.n_members),), key=key))
 
     def at(self, statistic: AbstractStatistic, X: Array, columns: Columns) -> PyTree[Array]:
         """Compute a statistic at rows that are all in memory at once, inside a compiled program."""
+        return statistic(self._draws(X), columns)
 
-        def one_draw(noise: Noise) -> Array:
-            return self.model(X, noise, DrawWeights())
-
-        F = jax.lax.map(one_draw, self.noise, batch_size=_DRAWS_AT_ONCE)
-        return statistic(self.model.likelihood, F, columns)
+    def _draws(self, X: Array) -> Draws:
+        if isinstance(self.model, DeepGP):
+            return _draws_of_one(self.model, X, self.noise)
+        # One member after another: their draws fill a processor, and all at once would fill its memory.
+        draws = jax.lax.map(
+            lambda member: _draws_of_one(member[0], X, member[1]), self.model.with_noise(self.noise)
+        )
+        return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), draws)
 
     def map_rows(
         self, statistic: AbstractStatistic, X: Shaped[np.ndarray, "n d_in"], **columns: np.ndarray
@@ -94,15 +122,15 @@ class Moments(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction import Moments
+        >>> from bochner.prediction import Draws, Moments
         >>> draws = jnp.array([[[1.0]], [[3.0]]])
-        >>> moments = Moments()(Gaussian.start(1, noise_variance=0.5), draws, {})
+        >>> moments = Moments()(Draws.of(Gaussian.start(1, noise_variance=0.5), draws), {})
         >>> [float(moments[name][0, 0]) for name in ("mean", "epistemic", "aleatoric")]
         [2.0, 1.0, 0.5]
     """
 
-    def __call__(self, likelihood: AbstractRegressionLikelihood, F, columns):  # noqa: D102
-        means, variances = jax.vmap(likelihood.moments)(F)
+    def __call__(self, draws, columns):  # noqa: D102
+        means, variances = draws.map(lambda likelihood, F: likelihood.moments(F))
         return {
             "mean": jnp.mean(means, axis=0),
             "epistemic": jnp.var(means, axis=0),
@@ -116,16 +144,17 @@ class LogDensity(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Bernoulli
-        >>> from bochner.prediction import LogDensity
-        >>> density = LogDensity()(Bernoulli(), jnp.zeros((5, 1, 1)), {"Y": jnp.array([[1]])})
+        >>> from bochner.prediction import Draws, LogDensity
+        >>> draws = Draws.of(Bernoulli(), jnp.zeros((5, 1, 1)))
+        >>> density = LogDensity()(draws, {"Y": jnp.array([[1]])})
         >>> round(float(density[0]), 4)
         -0.6931
     """
 
-    def __call__(self, likelihood: AbstractLikelihood, F, columns):  # noqa: D102
+    def __call__(self, draws, columns):  # noqa: D102
         Y = columns["Y"]
-        log_probs = jax.vmap(lambda draw: likelihood.log_prob(draw, Y))(F)
-        return logsumexp(log_probs, axis=0) - jnp.log(F.shape[0])
+        log_probs = draws.map(lambda likelihood, F: likelihood.log_prob(F, Y))
+        return logsumexp(log_probs, axis=0) - jnp.log(len(log_probs))
 
 
 class ExpectedLogLikelihood(AbstractStatistic):
@@ -134,14 +163,15 @@ class ExpectedLogLikelihood(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Bernoulli
-        >>> from bochner.prediction import ExpectedLogLikelihood
-        >>> ExpectedLogLikelihood()(Bernoulli(), jnp.zeros((5, 1, 1)), {"Y": jnp.array([[1]])}).shape
+        >>> from bochner.prediction import Draws, ExpectedLogLikelihood
+        >>> draws = Draws.of(Bernoulli(), jnp.zeros((5, 1, 1)))
+        >>> ExpectedLogLikelihood()(draws, {"Y": jnp.array([[1]])}).shape
         (1,)
     """
 
-    def __call__(self, likelihood: AbstractLikelihood, F, columns):  # noqa: D102
+    def __call__(self, draws, columns):  # noqa: D102
         Y = columns["Y"]
-        return jnp.mean(jax.vmap(lambda draw: likelihood.log_prob(draw, Y))(F), axis=0)
+        return jnp.mean(draws.map(lambda likelihood, F: likelihood.log_prob(F, Y)), axis=0)
 
 
 class Probabilities(AbstractStatistic):
@@ -150,13 +180,13 @@ class Probabilities(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Softmax
-        >>> from bochner.prediction import Probabilities
-        >>> Probabilities()(Softmax(), jnp.zeros((5, 1, 2)), {}).tolist()
+        >>> from bochner.prediction import Draws, Probabilities
+        >>> Probabilities()(Draws.of(Softmax(), jnp.zeros((5, 1, 2))), {}).tolist()
         [[0.5, 0.5]]
     """
 
-    def __call__(self, likelihood: AbstractClassificationLikelihood, F, columns):  # noqa: D102
-        log_probabilities = jax.vmap(likelihood.log_probabilities)(F)
+    def __call__(self, draws, columns):  # noqa: D102
+        log_probabilities = draws.map(lambda likelihood, F: likelihood.log_probabilities(F))
         return jnp.mean(jnp.exp(log_probabilities), axis=0)
 
 
@@ -166,23 +196,27 @@ class Samples(AbstractStatistic):
     Example:
         >>> import jax, jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction import Samples
+        >>> from bochner.prediction import Draws, Samples
         >>> samples = Samples(jax.random.key(0))
-        >>> samples(Gaussian.start(1), jnp.zeros((5, 2, 1)), {"row": jnp.arange(2)}).shape
+        >>> samples(Draws.of(Gaussian.start(1), jnp.zeros((5, 2, 1))), {"row": jnp.arange(2)}).shape
         (2, 5, 1)
     """
 
     key: PRNGKeyArray
 
-    def __call__(self, likelihood: AbstractLikelihood, F, columns):  # noqa: D102
+    def __call__(self, draws, columns):  # noqa: D102
         # A key of its own for each row and draw, so that chunks never share their noise.
         keys = jax.vmap(lambda number: jax.random.fold_in(self.key, number))(columns["row"])
 
         def one_row(values, key):
             row_keys = jax.random.split(key, values.shape[0])
-            return jax.vmap(lambda f, k: likelihood.sample(f[None, :], key=k)[0])(values, row_keys)
 
-        return jax.vmap(one_row)(jnp.swapaxes(F, 0, 1), keys)
+            def one_draw(likelihood, f, key):
+                return likelihood.sample(f[None, :], key=key)[0]
+
+            return jax.vmap(one_draw)(draws.likelihoods, values, row_keys)
+
+        return jax.vmap(one_row)(jnp.swapaxes(draws.F, 0, 1), keys)
 
 
 class Quantiles(AbstractStatistic):
@@ -191,17 +225,18 @@ class Quantiles(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction import Quantiles
+        >>> from bochner.prediction import Draws, Quantiles
         >>> quantiles = Quantiles(jnp.array([0.025, 0.975]))
-        >>> found = quantiles(Gaussian.start(1, noise_variance=1.0), jnp.zeros((5, 1, 1)), {})
+        >>> draws = Draws.of(Gaussian.start(1, noise_variance=1.0), jnp.zeros((5, 1, 1)))
+        >>> found = quantiles(draws, {})
         >>> [round(float(value), 2) for value in found[0, 0]]
         [-1.96, 1.96]
     """
 
     levels: Float[Array, " levels"]
 
-    def __call__(self, likelihood: AbstractRegressionLikelihood, F, columns):  # noqa: D102
-        solve = jax.vmap(lambda level: _mixture_quantile(likelihood, F, level), out_axes=-1)
+    def __call__(self, draws, columns):  # noqa: D102
+        solve = jax.vmap(lambda level: _mixture_quantile(draws, level), out_axes=-1)
         return solve(self.levels)
 
 
@@ -211,24 +246,31 @@ class Several(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction import Moments, Quantiles, Several
+        >>> from bochner.prediction import Draws, Moments, Quantiles, Several
         >>> both = Several({"moments": Moments(), "median": Quantiles(jnp.array([0.5]))})
-        >>> sorted(both(Gaussian.start(1), jnp.zeros((5, 1, 1)), {}))
+        >>> sorted(both(Draws.of(Gaussian.start(1), jnp.zeros((5, 1, 1))), {}))
         ['median', 'moments']
     """
 
     parts: dict[str, AbstractStatistic]
 
-    def __call__(self, likelihood: Any, F, columns):  # noqa: D102
-        return {name: part(likelihood, F, columns) for name, part in self.parts.items()}
+    def __call__(self, draws, columns):  # noqa: D102
+        return {name: part(draws, columns) for name, part in self.parts.items()}
 
 
-def _mixture_quantile(
-    likelihood: AbstractRegressionLikelihood, F: Draws, level: Float[Array, ""]
-) -> Float[Array, "batch targets"]:
+def _draws_of_one(model: DeepGP, X: Array, noise: Noise) -> Draws:
+    def one_draw(noise: Noise) -> Array:
+        return model(X, noise, DrawWeights())
+
+    F = jax.lax.map(one_draw, noise, batch_size=_DRAWS_AT_ONCE)
+    return Draws.of(model.likelihood, F)
+
+
+def _mixture_quantile(draws: Draws, level: Float[Array, ""]) -> Float[Array, "batch targets"]:
     """Solve `mean over draws of cdf(y) = level` by Newton's method inside a shrinking bracket."""
-    means, variances = jax.vmap(likelihood.moments)(F)
-    deviations, rounding = jnp.sqrt(variances), 4 * jnp.finfo(F.dtype).eps
+    means, variances = draws.map(lambda likelihood, F: likelihood.moments(F))
+    deviations, rounding = jnp.sqrt(variances), 4 * jnp.finfo(draws.F.dtype).eps
+    discrete = draws.likelihoods.discrete
     # Modes may lie far apart, and then their spread says little.
     narrowest = jnp.min(deviations, axis=0)
     spread = jnp.sqrt(jnp.mean(variances, axis=0) + jnp.var(means, axis=0))
@@ -236,17 +278,19 @@ def _mixture_quantile(
     high = jnp.max(means + 100 * deviations, axis=0) + 1.0
 
     def distance(y):
-        return jnp.mean(jax.vmap(lambda draw: likelihood.cdf(draw, y))(F), axis=0) - level
+        return jnp.mean(draws.map(lambda likelihood, F: likelihood.cdf(F, y)), axis=0) - level
 
     def density(y):
-        return jnp.mean(jnp.exp(jax.vmap(lambda draw: likelihood.log_density(draw, y))(F)), axis=0)
+        return jnp.mean(
+            jnp.exp(draws.map(lambda likelihood, F: likelihood.log_density(F, y))), axis=0
+        )
 
     def refine(carry):
         low, high, y, _, count = carry
         excess = distance(y)
         low, high = jnp.where(excess < 0, y, low), jnp.where(excess < 0, high, y)
         middle = 0.5 * (low + high)
-        if likelihood.discrete:
+        if discrete:
             proposal = middle
         else:
             newton = y - excess / jnp.maximum(density(y), 1e-30)
@@ -257,13 +301,13 @@ def _mixture_quantile(
 
     def unfinished(carry):
         _, _, y, change, count = carry
-        tolerance = 0.01 if likelihood.discrete else 1e-6 * narrowest + rounding * jnp.abs(y)
+        tolerance = 0.01 if discrete else 1e-6 * narrowest + rounding * jnp.abs(y)
         return jnp.any(change > tolerance) & (count < 100)
 
     start = jnp.clip(jnp.mean(means, axis=0) + ndtri(level) * spread, low, high)
     carry = (low, high, start, jnp.full_like(start, jnp.inf), jnp.asarray(0))
     _, high, y, _, _ = jax.lax.while_loop(unfinished, refine, carry)
-    return jnp.round(high) if likelihood.discrete else y
+    return jnp.round(high) if discrete else y
 
 
 @eqx.filter_jit

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from bochner.gaussians import FactorizedGaussian
+from bochner.gaussians import AnyGaussian, FactorizedGaussian
 from bochner.kernels import AbstractKernel
 
 
@@ -22,7 +22,7 @@ class AbstractReparameterization(eqx.Module):
         self,
         kernel: AbstractKernel,
         Z: Float[Array, "rf batch"],
-        q_W: FactorizedGaussian,
+        q_W: AnyGaussian,
         noise: Float[Array, "..."],
     ) -> Float[Array, "d_out batch"]:
         """Compute one draw of the output, transposed, from the projected inputs `Z = (F @ Omega).T`."""
@@ -62,6 +62,7 @@ class LocalReparameterization(AbstractReparameterization):
         return batch, d_out
 
     def __call__(self, kernel, Z, q_W, noise):  # noqa: D102
+        assert isinstance(q_W, FactorizedGaussian)  # as everywhere in training
         parts, factor = kernel.activate(Z), kernel.feature_variance(Z.shape[0])
         mean = _combine(parts, jnp.sqrt(factor) * q_W.mean)
         variance = _combine_squares(parts, factor * q_W.variance)

@@ -31,8 +31,13 @@ class AbstractSpectrum(eqx.Module):
         """Compute the frequencies."""
 
     @abstractmethod
-    def kl(self, kernel: AbstractKernel) -> Float[Array, ""]:
-        """Compute the divergence of q(Omega) from its prior given the kernel's lengthscales."""
+    def kl(
+        self, kernel: AbstractKernel, spread: Float[Array, "..."] | float = 0.0
+    ) -> Float[Array, ""]:
+        """Compute the divergence of q(Omega) from its prior given the kernel's lengthscales.
+
+        Where their logarithms are Gaussian, with variances `spread`, it is the mean over them.
+        """
 
 
 class PriorFixed(AbstractSpectrum):
@@ -63,7 +68,7 @@ class PriorFixed(AbstractSpectrum):
     def Omega(self, kernel, noise=None):  # noqa: D102
         return self.scale[None, :] * self.epsilon * _inverse_lengthscale(kernel, self.epsilon)
 
-    def kl(self, kernel):  # noqa: D102
+    def kl(self, kernel, spread=0.0):  # noqa: D102
         return jnp.zeros((), self.epsilon.dtype)
 
 
@@ -99,8 +104,8 @@ class VarFixed(AbstractSpectrum):
     def Omega(self, kernel, noise=None):  # noqa: D102
         return self.scale[None, :] * self.q_Omega.sample(self.epsilon)
 
-    def kl(self, kernel):  # noqa: D102
-        return self.q_Omega.kl(_prior_log_var(kernel, self.q_Omega.mean))
+    def kl(self, kernel, spread=0.0):  # noqa: D102
+        return _expected_kl(self.q_Omega, kernel, spread)
 
 
 class VarResampled(AbstractSpectrum):
@@ -133,8 +138,8 @@ class VarResampled(AbstractSpectrum):
             raise ValueError("VarResampled needs fresh noise for each draw of Omega; got None.")
         return self.scale[None, :] * self.q_Omega.sample(noise)
 
-    def kl(self, kernel):  # noqa: D102
-        return self.q_Omega.kl(_prior_log_var(kernel, self.q_Omega.mean))
+    def kl(self, kernel, spread=0.0):  # noqa: D102
+        return _expected_kl(self.q_Omega, kernel, spread)
 
 
 SPECTRA: dict[str, type[PriorFixed] | type[VarFixed] | type[VarResampled]] = {
@@ -151,6 +156,16 @@ def _inverse_lengthscale(kernel: AbstractKernel, like: Array) -> Array:
 
 def _prior_log_var(kernel: AbstractKernel, like: Array) -> Array:
     return jnp.broadcast_to(-2.0 * kernel.log_lengthscale, (like.shape[0],))[:, None]
+
+
+def _expected_kl(q: FactorizedGaussian, kernel: AbstractKernel, spread: Array | float) -> Array:
+    """Compute the mean over Gaussian log-lengthscales of the divergence from N(0, 1 / lengthscale^2).
+
+    The squares in it are multiplied by lengthscale^2, whose mean is `exp(2 mean + 2 spread)`; the logarithms keep the
+    mean. So the narrower prior variance of the squares is taken out of the logarithms again.
+    """
+    column = jnp.broadcast_to(spread, (q.mean.shape[0],))[:, None]
+    return q.kl(_prior_log_var(kernel, q.mean) - 2.0 * column) + jnp.sum(column) * q.mean.shape[1]
 
 
 def _prior(kernel: AbstractKernel, epsilon: Array) -> FactorizedGaussian:

@@ -37,7 +37,8 @@ def fit(
         str | None, typer.Option(help="auto, paper or paper-mnist.", rich_help_panel=_MODEL)
     ] = None,
     n_layers: Annotated[
-        int | None, typer.Option(help="Layers of Gaussian processes.", rich_help_panel=_MODEL)
+        str | None,
+        typer.Option(help="Layers of Gaussian processes, or auto.", rich_help_panel=_MODEL),
     ] = None,
     width: Annotated[
         str | None,
@@ -74,6 +75,28 @@ def fit(
             rich_help_panel=_MODEL,
         ),
     ] = None,
+    residual: Annotated[
+        bool | None,
+        typer.Option(
+            "--residual/--no-residual",
+            help="Add its inputs to the outputs of each hidden layer.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    n_members: Annotated[
+        int | None,
+        typer.Option(
+            help="Models trained together that predict as one mixture.", rich_help_panel=_MODEL
+        ),
+    ] = None,
+    theta: Annotated[
+        str | None,
+        typer.Option(help="free, prior or variational kernel parameters.", rich_help_panel=_MODEL),
+    ] = None,
+    theta_deviation: Annotated[
+        float | None,
+        typer.Option(help="Deviation of their prior.", rich_help_panel=_MODEL),
+    ] = None,
     likelihood: Annotated[
         str | None,
         typer.Option(
@@ -97,6 +120,27 @@ def fit(
     ] = None,
     noise_variance: Annotated[
         float | None, typer.Option(help="Initial noise variance.", rich_help_panel=_MODEL)
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(help="elbo, predictive or evidence.", rich_help_panel=_TRAINING),
+    ] = None,
+    kl_weight: Annotated[
+        float | None,
+        typer.Option(help="What the KL counts; 1 is the bound.", rich_help_panel=_TRAINING),
+    ] = None,
+    kl_warmup: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the training over which that rises from 0.", rich_help_panel=_TRAINING
+        ),
+    ] = None,
+    averaging: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of an average of the parameters that a step keeps, such as 0.999.",
+            rich_help_panel=_TRAINING,
+        ),
     ] = None,
     max_steps: Annotated[
         int | None, typer.Option(help="Training steps.", rich_help_panel=_TRAINING)

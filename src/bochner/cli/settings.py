@@ -11,7 +11,7 @@ import typer
 _OF_THE_CALL = ("target", "model", "task", "ignore", "validation", "tensorboard", "seed")
 _TEXTS = ("target", "model", "task", "validation", "tensorboard", "checkpoint")
 _ONE_OR_SEVERAL = (
-    "width", "n_random_features", "kernel", "n_mc_train", "theta_from", "omega_from",
+    "n_layers", "width", "n_random_features", "kernel", "n_mc_train", "theta_from", "omega_from",
 )  # fmt: skip
 _NOT_SETTINGS = ("callbacks", "verbose", "resume", "warm_start", "random_state")
 

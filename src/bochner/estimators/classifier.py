@@ -38,6 +38,14 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         frequencies: how base frequencies are drawn.
         omega: treatment of the frequencies.
         feed_inputs: feed the inputs to each layer after the first.
+        residual: add its inputs to the outputs of each hidden layer that has as many.
+        objective: what training maximizes: `"elbo"`, the bound, or `"predictive"`, the predictive density, with the KL
+            kept.
+        n_members: models trained together from different starts, which predict as one mixture.
+        theta: `"free"`, `"prior"` or `"variational"` treatment of the kernels' variances and lengthscales.
+        theta_deviation: deviation of the prior of their logarithms around the initial values.
+        kl_weight: what the KL counts in the objective; 1 is the bound.
+        kl_warmup: share of the training over which that rises from 0.
         local_reparameterization: draw outputs instead of weights in training.
         batch_size: rows a step.
         learning_rate: of Adam.
@@ -242,8 +250,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         drawn = self._sampled(X, n_samples, random_state)
         return self.classes_[drawn[:, :, 0]]
 
-    def _finish(self, F: jax.Array) -> jax.Array:
-        return jnp.exp(self.model_.likelihood.log_probabilities(F))  # pyright: ignore[reportAttributeAccessIssue]
+    def _finish(self, likelihood: Any, F: jax.Array) -> jax.Array:
+        return jnp.exp(likelihood.log_probabilities(F))
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float]:
         """Measure predictions: `error_rate`, `mnll`, `brier` and `ece` (15 bins of the top probability).

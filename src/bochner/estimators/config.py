@@ -9,8 +9,11 @@ import numpy as np
 
 from bochner.data.scaling import PREPROCESSINGS
 from bochner.frequencies import FREQUENCIES
+from bochner.hyperparameters import THETAS
 from bochner.kernels import KERNELS
 from bochner.layers import LayerSettings
+from bochner.likelihoods import REGRESSION_LIKELIHOODS
+from bochner.objectives import OBJECTIVES
 from bochner.reparameterization import (
     AbstractReparameterization,
     DrawWeights,
@@ -18,6 +21,12 @@ from bochner.reparameterization import (
 )
 from bochner.spectra import SPECTRA
 from bochner.training import SCHEDULES, Budget, Plan
+
+AUTO = "auto"
+"""As `n_layers`: choose it on held-out rows."""
+
+_N_CONDITIONED = 16
+_GAUSSIAN_NOISE = [name for name, kind in REGRESSION_LIKELIHOODS.items() if kind.gaussian_noise]
 
 NEVER = "never"
 """As `theta_from` or `omega_from`: hold these parameters for the whole training."""
@@ -36,11 +45,19 @@ class Config:
     frequencies: str
     omega: str
     feed_inputs: bool
+    residual: bool
     likelihood: str
+    objective: str
+    n_members: int
+    theta: str
+    theta_deviation: float
+    kl_weight: float
+    kl_warmup: float
     local_reparameterization: bool
     batch_size: int
     learning_rate: float
     schedule: str
+    averaging: float
     max_steps: int | None
     max_seconds: float | None
     n_mc_train: int | tuple[int, int]
@@ -63,31 +80,52 @@ class Config:
         check_choice("likelihood", values["likelihood"], likelihoods)
         check_choice("preprocessing", values["preprocessing"], PREPROCESSINGS)
         check_choice("schedule", values["schedule"], SCHEDULES)
+        check_choice("objective", values["objective"], OBJECTIVES)
+        check_choice("theta", values["theta"], THETAS)
         for kernel in _each(values["kernel"]):
             check_choice("kernel", kernel, KERNELS)
-        for name in ("n_layers", "batch_size", "n_mc_predict"):
+        for name in ("n_layers", "n_members", "batch_size", "n_mc_predict"):
             check_whole_number(name, values[name])
         for name in ("width", "n_random_features", "n_mc_train"):
             for value in _each(values[name]):
                 check_whole_number(name, value)
         if values["max_steps"] is not None:
             check_whole_number("max_steps", values["max_steps"])
-        for name in ("learning_rate", "lengthscale_factor", "noise_variance", "max_seconds"):
+        for name in (
+            "learning_rate", "lengthscale_factor", "noise_variance", "max_seconds", "theta_deviation", "kl_weight",
+        ):  # fmt: skip
             if values[name] is not None:
                 _check_positive(name, values[name])
-        for name in ("ard", "feed_inputs", "local_reparameterization"):
+        for name in ("ard", "feed_inputs", "residual", "local_reparameterization"):
             _check_flag(name, values[name])
         _check_finite("initial_log_var", values["initial_log_var"])
-        fraction = values["validation_fraction"]
-        if not isinstance(fraction, int | float) or not 0 <= fraction < 1:
-            raise ValueError(
-                f"`validation_fraction` must be at least 0 and below 1; got {fraction!r}."
-            )
+        for name in ("validation_fraction", "kl_warmup", "averaging"):
+            _check_share(name, values[name])
         for name in ("theta_from", "omega_from"):
             _check_moment(name, values[name])
         config = cls(**values)
         config._check_lengths()
+        config._check_objective()
         return config
+
+    def _check_objective(self) -> None:
+        if self.objective == "evidence":
+            if self.likelihood not in _GAUSSIAN_NOISE:
+                raise ValueError(
+                    '`objective="evidence"` integrates the last layer out, which needs Gaussian noise: '
+                    f"`likelihood` must be one of {', '.join(map(repr, _GAUSSIAN_NOISE))}; got "
+                    f'{self.likelihood!r}. Use `objective="elbo"`.'
+                )
+            if self.omega == "var-resampled":
+                raise ValueError(
+                    '`objective="evidence"` needs frequencies that are held: use `omega="prior-fixed"` or '
+                    '"var-fixed", or `objective="elbo"`.'
+                )
+        if self.objective == "predictive" and max(_each(self.n_mc_train)) < 2:
+            raise ValueError(
+                '`objective="predictive"` is the log of a mean over samples, which needs `n_mc_train` of at least 2; '
+                f"got {self.n_mc_train!r}."
+            )
 
     def _check_lengths(self) -> None:
         for name, expected in (
@@ -126,6 +164,9 @@ class Config:
                     ard=self.ard,
                     lengthscale=self.lengthscale_factor * float(np.sqrt(width_in + fed)),
                     log_var=self.initial_log_var,
+                    theta=THETAS[self.theta],
+                    theta_deviation=self.theta_deviation,
+                    residual=self.residual and number < self.n_layers - 1 and width == width_in,
                 )
             )
             width_in = width
@@ -141,6 +182,13 @@ class Config:
             n_mc=first,
             n_mc_final=last,
         )
+
+    @property
+    def n_conditioned(self) -> int:
+        """Draws of the hidden layers of each member for which the last layer's exact posterior is kept."""
+        if self.n_layers == 1 and self.theta != "variational":
+            return 1
+        return max(_N_CONDITIONED // self.n_members, 1)
 
     @property
     def budget(self) -> Budget:
@@ -192,6 +240,11 @@ def layer_count(n: int, noun: str) -> str:
 def _check_positive(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
         raise ValueError(f"`{name}` must be a finite number above 0; got {value!r}.")
+
+
+def _check_share(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise ValueError(f"`{name}` must be at least 0 and below 1; got {value!r}.")
 
 
 def _check_finite(name: str, value: Any) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from bochner.data.encoding import Encoder
 from bochner.data.scaling import InputScaling, TargetScaling
+from bochner.data.table import Table
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.classifier import DeepGPClassifier
 from bochner.estimators.config import Config
@@ -52,7 +53,7 @@ _OPTIONAL = {"feature_names", "encoder", "target", "format_version", "bochner_ve
 # What decides the names and shapes of the model's arrays.
 _STRUCTURE = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
-    "likelihood",
+    "likelihood", "residual", "objective", "n_members", "theta", "theta_deviation",
 )  # fmt: skip
 _SCALING_NAMES = {
     f"{kind}.{field.name}"
@@ -60,7 +61,7 @@ _SCALING_NAMES = {
     for field in dataclasses.fields(scaling)
 }
 _MAY_BE_NONE = {"max_steps", "max_seconds"}
-_LIMITS = {"n_layers": 1_000, "n_mc_predict": 100_000}
+_LIMITS = {"n_layers": 1_000, "n_members": 1_000, "n_mc_predict": 100_000}
 # Whatever a check has let through ends as an error about the file, and never as a crash.
 _BUILDING_ERRORS = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError,
@@ -331,8 +332,12 @@ def _model_from(
 
 def _n_layers(arrays: Mapping[str, np.ndarray]) -> int:
     """Count the layers that the arrays describe; equal ones are stacked along a leading axis."""
-    weights = [array for name, array in arrays.items() if name.endswith(".q_W.mean")]
-    return sum(array.shape[0] if array.ndim == 3 else 1 for array in weights)
+    layers = 0
+    for name, array in arrays.items():
+        if name.endswith((".q_W.mean", ".q_W.q.mean", ".q_W.first.mean")):
+            shape = array.shape[1:] if name.startswith("model.stacked") else array.shape
+            layers += shape[0] if len(shape) == 3 else 1
+    return layers
 
 
 @functools.lru_cache(maxsize=64)
@@ -349,7 +354,13 @@ def _structure(
     blank._target_scaling = TargetScaling.none(n_targets)
     if isinstance(blank, DeepGPClassifier):
         blank.classes_ = np.arange(n_classes)
-    skeleton = jax.eval_shape(lambda: blank._start_model(config, d_in, np.zeros((1, n_targets))))
+
+    def build() -> Any:
+        Y = np.zeros((1, n_targets))
+        started = blank._start_model(config, d_in, Y)
+        return blank._ready(config, Table.of(np.zeros((1, d_in)), Y), started)
+
+    skeleton = jax.eval_shape(build)
     named = _named_leaves(skeleton)
     return (
         [f"model{name}" for name, _ in named],

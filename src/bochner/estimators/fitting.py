@@ -1,5 +1,6 @@
 """From checked rows to a trained model."""
 
+import copy
 import dataclasses
 import hashlib
 import warnings
@@ -10,11 +11,12 @@ import jax
 import numpy as np
 from sklearn.utils import check_random_state
 
+from bochner.conditioning import condition_last_layer
 from bochner.data.encoding import Encoder
 from bochner.data.scaling import PREPROCESSINGS
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
-from bochner.estimators.config import Config, check_choice
+from bochner.estimators.config import AUTO, Config, check_choice
 from bochner.estimators.inputs import check_no_weights
 from bochner.estimators.parameters import Parameters
 from bochner.estimators.recipes import PRESETS, Situation, fill
@@ -23,7 +25,9 @@ from bochner.estimators.sources import (
     TrainingSource,
     is_source,
 )
+from bochner.members import Members
 from bochner.model import DeepGP
+from bochner.objectives import OBJECTIVES
 from bochner.prediction import (
     ExpectedLogLikelihood,
     LogDensity,
@@ -34,6 +38,7 @@ from bochner.training import (
     AbstractCallback,
     Checkpoints,
     HeldOut,
+    KLWeight,
     ProgressBar,
     Record,
     train,
@@ -44,10 +49,14 @@ _N_DRAWS_TO_VALIDATE = 30
 _MAX_ROWS_FOR_BOUND = 10_000
 _MAX_ROWS_HELD_OUT_OF_STREAM = 20_000
 _PATIENCE = 10
+_DEPTHS = (1, 2, 3)
+_SHARE_TO_JUDGE_DEPTHS = 0.2
+_MAX_ROWS_TO_TRY_DEPTHS = 20_000
 _FEW_STEPS = 100
 _MODEL_FIELDS = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
-    "likelihood", "preprocessing", "lengthscale_factor", "initial_log_var", "noise_variance",
+    "likelihood", "preprocessing", "lengthscale_factor", "initial_log_var", "noise_variance", "residual",
+    "objective", "n_members", "theta", "theta_deviation",
 )  # fmt: skip
 
 
@@ -91,12 +100,17 @@ class Fitting(Parameters):
             raise
         return self
 
-    def _resolve(self, n_rows: int, d_in: int) -> Config:
+    def _resolve(self, n_rows: int, d_in: int, *, more_to_come: bool) -> Config:
         """Fill open parameters from the preset, and check them all."""
         check_choice("preset", self.preset, PRESETS)
         names = {field.name for field in dataclasses.fields(Config)}
         given = {name: value for name, value in self.get_params().items() if name in names}
-        values = fill(given, self.preset, Situation(n_rows, d_in, self._classification))
+        if given["n_layers"] == AUTO:
+            given["n_layers"] = min(self.depth_scores_, key=lambda depth: self.depth_scores_[depth])
+        situation = Situation(
+            n_rows, d_in, self._classification, more_to_come=more_to_come or bool(self.warm_start)
+        )
+        values = fill(given, self.preset, situation)
         if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
             raise ValueError(
                 "`checkpoint` needs a whole number as `random_state`, so that a resumed training draws the same "
@@ -111,9 +125,9 @@ class Fitting(Parameters):
         values["seed"] = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return Config.checked(values, self._likelihoods)
 
-    def _fit(self, rows: Rows, validation: Any = None) -> None:
+    def _fit(self, rows: Rows, validation: Any = None, *, more_to_come: bool = False) -> None:
         """Learn scaling and model from checked rows in memory."""
-        config = self._begin(rows, len(rows))
+        config = self._begin(rows, len(rows), more_to_come=more_to_come)
         self.total_weight_ = float(rows.weights.sum())
         self._train(config, rows, validation)
 
@@ -146,7 +160,7 @@ class Fitting(Parameters):
     ) -> None:
         """Learn scaling from a sample of the rows, and the model from all of them by way of the disk."""
         self.n_features_in_ = sample.X.shape[1]
-        config = self._begin(sample, n_rows)
+        config = self._begin(sample, n_rows, more_to_come=False)
         sample = self._scaled(sample)
         given = None if validation is None else self._validation_rows(validation)
         share = min(config.validation_fraction, _MAX_ROWS_HELD_OUT_OF_STREAM / n_rows)
@@ -166,9 +180,13 @@ class Fitting(Parameters):
             self.total_weight_ = spool.total_weight + sum(part.weights.sum() for part in chosen)
             self._learn(config, spool, _joined(chosen), sample, digest.hexdigest())
 
-    def _begin(self, rows: Rows, n_rows: int) -> Config:
+    def _begin(self, rows: Rows, n_rows: int, *, more_to_come: bool) -> Config:
         """Settle the configuration, and learn scaling and a new model from rows, unless `fit` goes on from one."""
-        config = self._resolve(n_rows, rows.X.shape[1])
+        if self.n_layers == AUTO and not self._goes_on():
+            self.depth_scores_ = self._try_depths(rows)
+        config = self._resolve(n_rows, rows.X.shape[1], more_to_come=more_to_come)
+        if config.objective == "evidence":
+            self._check_all_at_once(config, n_rows, more_to_come=more_to_come)
         if self._goes_on():
             config = self._check_same_model(config)
             self.config_ = dataclasses.asdict(config)
@@ -179,6 +197,40 @@ class Fitting(Parameters):
         self.model_ = self._start_model(config, rows.X.shape[1], rows.Y)
         self.history_ = []
         return config
+
+    def _check_all_at_once(self, config: Config, n_rows: int, *, more_to_come: bool) -> None:
+        """Refuse what the exact last layer cannot do: rows in batches, or rows after those that it was fitted to."""
+        if more_to_come or self.warm_start:
+            raise ValueError(
+                '`objective="evidence"` keeps the exact posterior of the last layer for the rows of one `fit`, and can '
+                'go on neither by `partial_fit` nor by `warm_start`: use `objective="elbo"`.'
+            )
+        if config.batch_size < n_rows:
+            raise ValueError(
+                f'`objective="evidence"` uses all rows in each step; got batch_size={config.batch_size} for {n_rows:,} '
+                'rows. Leave `batch_size` open, or use `objective="elbo"`.'
+            )
+
+    def _try_depths(self, rows: Rows) -> dict[int, float]:
+        """Fit one model of each depth to most of the rows, and give their MNLL on the others."""
+        if len(rows) > _MAX_ROWS_TO_TRY_DEPTHS:
+            generator = np.random.default_rng(0)
+            rows = rows[generator.permutation(len(rows))[:_MAX_ROWS_TO_TRY_DEPTHS]]
+        order = np.random.default_rng(1).permutation(len(rows))
+        n_held_out = max(round(_SHARE_TO_JUDGE_DEPTHS * len(rows)), 1)
+        kept, judged = rows[np.sort(order[n_held_out:])], rows[np.sort(order[:n_held_out])]
+        scores = {}
+        for depth in _DEPTHS:
+            trial = copy.copy(self).set_params(
+                n_layers=depth, checkpoint=None, resume=False, warm_start=False
+            )
+            trial._fit(kept)
+            scaled = trial._scaled(judged)
+            with trial._on_device():
+                density = trial._posterior().map_rows(LogDensity(), scaled.X, Y=scaled.Y)
+            mnll = -np.average(density, weights=judged.weights) + trial._target_scaling.log_jacobian
+            scores[depth] = float(mnll)
+        return scores
 
     def _goes_on(self) -> bool:
         """Whether `fit` goes on from the fitted model."""
@@ -197,17 +249,23 @@ class Fitting(Parameters):
             config, **{name: self.config_[name] for name in ("seed", *_MODEL_FIELDS)}
         )
 
-    def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP:
+    def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP | Members:
         likelihood = self._likelihoods[config.likelihood]
         d_out = likelihood.n_functions(self._n_targets(Y))
-        with self._on_device():
+
+        def start(key: jax.Array) -> DeepGP:
             return DeepGP.start(
                 config.layer_settings(d_in, d_out),
                 likelihood.from_targets(self._target_scaling(Y), config.noise_variance),
                 d_in=d_in,
                 feed_inputs=config.feed_inputs,
-                key=self._key("start"),
+                key=key,
             )
+
+        with self._on_device():
+            if config.n_members == 1:
+                return start(self._key("start"))
+            return Members.start(start, config.n_members, key=self._key("start"))
 
     def _train(self, config: Config, rows: Rows, validation: Any = None) -> None:
         rows = self._scaled(rows)
@@ -239,13 +297,16 @@ class Fitting(Parameters):
                 batch_size=config.batch_size,
                 learning_rate=config.learning_rate,
                 schedule=SCHEDULES[config.schedule],
+                objective=OBJECTIVES[config.objective](),
                 reparameterization=config.reparameterization,
-                held_out=self._judge(held_out),
+                kl_weight=KLWeight(config.kl_weight, config.kl_warmup),
+                averaging=config.averaging,
+                held_out=self._judge(config, data, held_out),
                 callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
                 checkpoints=self._checkpoints(config, digest, held_out),
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
-            self.model_ = trained.model
+            self.model_ = self._ready(config, data, trained.model)
             self._warn_of_too_few_steps(config, trained.n_steps)
             self.n_steps_ = n_past + trained.n_steps
             self.history_ = self.history_ + [
@@ -309,13 +370,23 @@ class Fitting(Parameters):
         X, Y = self._checked_rows(X, y)
         return self._scaled(Rows(X, Y, np.ones(len(X))))
 
-    def _judge(self, rows: Rows | None) -> HeldOut | None:
+    def _ready(self, config: Config, data: TrainingData, model: DeepGP | Members) -> Any:
+        """Give a trained model as it predicts: with the last layer's exact posterior where that was integrated out."""
+        if config.objective != "evidence":
+            return model
+        assert isinstance(data, Table)  # as all rows go into each step
+        return condition_last_layer(
+            model, data, n_draws=config.n_conditioned, key=self._key("condition")
+        )
+
+    def _judge(self, config: Config, data: TrainingData, rows: Rows | None) -> HeldOut | None:
         if rows is None:
             return None
 
-        def mnll(model: DeepGP) -> float:
+        def mnll(model: DeepGP | Members) -> float:
             key = self._key("validate")
-            posterior = Posterior.draw(model, n_draws=_N_DRAWS_TO_VALIDATE, key=key)
+            ready = self._ready(config, data, model)
+            posterior = Posterior.draw(ready, n_draws=_N_DRAWS_TO_VALIDATE, key=key)
             log_density = posterior.map_rows(LogDensity(), rows.X, Y=rows.Y)
             return float(-np.average(log_density, weights=rows.weights))
 
@@ -347,8 +418,10 @@ class Fitting(Parameters):
     def _fit_more(self, rows: Rows) -> None:
         """Train on further rows; scaling and configuration stay those of the first call."""
         if not hasattr(self, "model_"):
-            self._fit(rows)
+            self._fit(rows, more_to_come=True)
             return
+        if self.config_["objective"] == "evidence":
+            self._check_all_at_once(Config(**self.config_), len(rows), more_to_come=True)
         self.total_weight_ += float(rows.weights.sum())
         self._train(Config(**self.config_), rows)
 

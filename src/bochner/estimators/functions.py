@@ -45,5 +45,6 @@ class ScaledFunction:
             raise ValueError(
                 f"a drawn function takes the {n_columns} columns of the fit; got {X.shape[1]}."
             )
-        values = self._model._finish(self._draw(jnp.asarray(scaling(X), jnp.float32)))
+        F = self._draw(jnp.asarray(scaling(X), jnp.float32))
+        values = self._model._finish(self._draw.model.likelihood, F)
         return values if traced else np.asarray(values)

@@ -22,6 +22,7 @@ from bochner.estimators.sources import (
     rows_with_targets,
 )
 from bochner.likelihoods import AbstractLikelihood
+from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.prediction import Posterior
 
@@ -41,11 +42,19 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         frequencies=None,
         omega=None,
         feed_inputs=None,
+        residual=None,
         likelihood=None,
+        objective=None,
+        n_members=None,
+        theta=None,
+        theta_deviation=None,
+        kl_weight=None,
+        kl_warmup=None,
         local_reparameterization=None,
         batch_size=None,
         learning_rate=None,
         schedule=None,
+        averaging=None,
         max_steps=None,
         max_seconds=None,
         n_mc_train=None,
@@ -75,11 +84,19 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         self.frequencies = frequencies
         self.omega = omega
         self.feed_inputs = feed_inputs
+        self.residual = residual
         self.likelihood = likelihood
+        self.objective = objective
+        self.n_members = n_members
+        self.theta = theta
+        self.theta_deviation = theta_deviation
+        self.kl_weight = kl_weight
+        self.kl_warmup = kl_warmup
         self.local_reparameterization = local_reparameterization
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.schedule = schedule
+        self.averaging = averaging
         self.max_steps = max_steps
         self.max_seconds = max_seconds
         self.n_mc_train = n_mc_train
@@ -102,7 +119,8 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
 
     n_features_in_: int  # set by scikit-learn's validation
     config_: dict[str, Any]
-    model_: DeepGP
+    depth_scores_: dict[int, float]
+    model_: DeepGP | Members
     _target_scaling: TargetScaling
 
     # Set where the fit was from a table of named columns of any type.
@@ -143,14 +161,14 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         """How many targets or classes the likelihood has."""
 
     @abstractmethod
-    def _finish(self, F: jax.Array) -> jax.Array:
+    def _finish(self, likelihood: Any, F: jax.Array) -> jax.Array:
         """Give what the functions' values mean to a user."""
 
     # What fitting and predicting share.
 
     def _key(self, purpose: str) -> jax.Array:
         """A random key of the fitted seed for each purpose, so that no two share their numbers."""
-        purposes = ("start", "train", "validate", "predict", "sample")
+        purposes = ("start", "train", "validate", "predict", "sample", "condition")
         # The generator is named, so that JAX's global choice of one cannot change a loaded model's predictions.
         key = jax.random.key(self.config_["seed"], impl="threefry2x32")
         return jax.random.fold_in(key, purposes.index(purpose))

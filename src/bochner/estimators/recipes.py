@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _SMALL = 4_000
 _MANY_INPUTS = 32
+_MOST_FEATURES_TO_INTEGRATE = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,11 +18,15 @@ class Situation:
         n_rows: rows of the training data.
         d_in: inputs.
         classification: whether the task is classification.
+        more_to_come: whether further rows may follow these.
+        asked: what the user has set.
     """
 
     n_rows: int
     d_in: int
     classification: bool
+    more_to_come: bool = False
+    asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def paper(situation: Situation) -> dict[str, Any]:
@@ -35,11 +40,19 @@ def paper(situation: Situation) -> dict[str, Any]:
         "frequencies": "independent",
         "omega": "var-fixed",
         "feed_inputs": False,
+        "residual": False,
         "likelihood": "softmax" if situation.classification else "gaussian",
+        "objective": "elbo",
+        "n_members": 1,
+        "theta": "free",
+        "theta_deviation": 1.0,
+        "kl_weight": 1.0,
+        "kl_warmup": 0.0,
         "local_reparameterization": False,
         "batch_size": 200,
         "learning_rate": 0.01,
         "schedule": "constant",
+        "averaging": 0.0,
         "max_steps": 30_000,
         "n_mc_train": (1, 100),
         "n_mc_predict": 100,
@@ -82,6 +95,17 @@ def auto(situation: Situation) -> dict[str, Any]:
         "omega_from": 0.0,
         "initial_log_var": -6.0,
     }
+    if _last_layer_can_be_integrated(situation):
+        return {
+            **recipe,
+            "objective": "evidence",
+            "omega": "prior-fixed",
+            "n_members": 4,
+            "local_reparameterization": False,
+            "batch_size": situation.n_rows,
+            "max_steps": 1_000,
+            "n_mc_predict": 400,
+        }
     if situation.n_rows < _SMALL:
         # Many features cost small tables more KL than they can pay back.
         recipe["n_random_features"] = max(50, min(100, situation.n_rows // 5))
@@ -96,6 +120,24 @@ def auto(situation: Situation) -> dict[str, Any]:
         "lengthscale_factor": 0.5,
         "max_steps": 15_000,
     }
+
+
+def _last_layer_can_be_integrated(situation: Situation) -> bool:
+    """Whether the table is small and nothing that the user has set speaks against the evidence as the objective."""
+    asked = situation.asked
+    features = asked.get("n_random_features", 0)
+    most = max(features) if isinstance(features, list | tuple) else features
+    return (
+        not situation.classification
+        and not situation.more_to_come
+        and situation.n_rows < _SMALL
+        and asked.get("objective", "evidence") == "evidence"
+        and asked.get("likelihood", "gaussian") in ("gaussian", "heteroscedastic")
+        and asked.get("omega") != "var-resampled"
+        and asked.get("local_reparameterization") is not True
+        and not asked.get("batch_size", math.inf) < situation.n_rows
+        and most <= _MOST_FEATURES_TO_INTEGRATE
+    )
 
 
 PRESETS: dict[str, Callable[[Situation], dict[str, Any]]] = {
@@ -117,10 +159,10 @@ def fill(parameters: dict[str, Any], preset: str, situation: Situation) -> dict[
         >>> fill({"n_layers": None, "width": 7}, "paper", situation)["n_layers"]
         2
     """
-    recipe = PRESETS[preset](situation)
-    if parameters.get("max_seconds") is not None:
-        recipe["max_steps"] = None
-    if parameters.get("omega") == "var-resampled":
-        recipe["frequencies"] = "independent"
     filled = {name: value for name, value in parameters.items() if value is not None}
+    recipe = PRESETS[preset](dataclasses.replace(situation, asked=filled))
+    if "max_seconds" in filled:
+        recipe["max_steps"] = None
+    if filled.get("omega") == "var-resampled":
+        recipe["frequencies"] = "independent"
     return {"max_seconds": None, **recipe, **filled}

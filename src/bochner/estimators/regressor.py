@@ -26,7 +26,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
     Args:
         preset: `"auto"`, or `"paper"` and `"paper-mnist"` for exactly the settings of the paper.
-        n_layers: layers of Gaussian processes, the output layer included; 1 is a Gaussian process.
+        n_layers: layers of Gaussian processes, the output layer included; 1 is a Gaussian process. `"auto"` tries 1, 2
+            and 3 and keeps the best on held-out rows; `depth_scores_` shows them.
         width: Gaussian processes in each hidden layer; one number, or one for each.
         n_random_features: frequencies of each layer; one number, or one for each.
         kernel: `"rbf"`, `"arccos0"`, `"arccos1"`, `"arccos2"`, `"matern12"`, `"matern32"` or `"matern52"`; one, or one
@@ -35,11 +36,21 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         frequencies: `"independent"` or `"orthogonal"` base frequencies.
         omega: `"prior-fixed"`, `"var-fixed"` or `"var-resampled"` treatment of the frequencies.
         feed_inputs: feed the inputs to each layer after the first.
+        residual: add its inputs to the outputs of each hidden layer that has as many.
         likelihood: `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`.
+        objective: what training maximizes: `"elbo"`, the bound; `"predictive"`, the predictive density, with the KL
+            kept; or `"evidence"`, the bound with the last layer integrated out exactly, for Gaussian noise and tables
+            of up to a few thousand rows.
+        n_members: models trained together from different starts, which predict as one mixture.
+        theta: `"free"`, `"prior"` or `"variational"` treatment of the kernels' variances and lengthscales.
+        theta_deviation: deviation of the prior of their logarithms around the initial values.
+        kl_weight: what the KL counts in the objective; 1 is the bound.
+        kl_warmup: share of the training over which that rises from 0.
         local_reparameterization: draw outputs instead of weights in training.
         batch_size: rows a step.
         learning_rate: of Adam.
         schedule: `"constant"` or `"cosine"` learning rate.
+        averaging: share of a running average of the parameters that a step keeps, such as 0.999; 0 takes the last.
         max_steps: training steps; the same seed then gives the same result, bit for bit.
         max_seconds: training time, compilation included; instead of `max_steps`, or whichever ends first.
         n_mc_train: Monte Carlo samples a step; two numbers mean before and after half of the training.
@@ -64,10 +75,11 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
     Attributes:
         config_: every setting of the fit, with the value used.
+        depth_scores_: held-out MNLL of each number of layers, with `n_layers="auto"`.
         elbo_: the bound on the training data at the end, in the units of y. With `omega="var-fixed"` the held epsilon
             acts as a parameter, so it is not strictly a bound on the evidence: compare models by it with care.
         history_: a list of records over the training: bound, expected log-likelihood, KL, held-out MNLL, seconds.
-        model_: the `DeepGP` itself.
+        model_: the `DeepGP` itself, or `Members`.
         n_steps_: training steps done.
         relevance_: how much each input matters.
         total_weight_: total weight of the rows seen.
@@ -206,8 +218,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         drawn = np.swapaxes(drawn * scaling.scale + scaling.center, 1, 2)
         return drawn[:, 0] if self._one_target else drawn
 
-    def _finish(self, F: jax.Array) -> jax.Array:
-        mean, _ = self.model_.likelihood.moments(F)  # pyright: ignore[reportAttributeAccessIssue]
+    def _finish(self, likelihood: Any, F: jax.Array) -> jax.Array:
+        mean, _ = likelihood.moments(F)
         scaling = self._target_scaling
         scale, center = (jnp.asarray(v, F.dtype)[None, :] for v in (scaling.scale, scaling.center))
         values = mean * scale + center

@@ -48,6 +48,9 @@ class AbstractRegressionLikelihood(AbstractLikelihood):
     discrete: ClassVar[bool] = False
     """Whether targets are whole numbers."""
 
+    gaussian_noise: ClassVar[bool] = False
+    """Whether targets are Gaussian around the first functions, with a variance that the others alone decide."""
+
     @abstractmethod
     def log_density(
         self, F: Float[Array, "batch d_out"], Y: Float[Array, "batch targets"]

@@ -31,6 +31,7 @@ class Gaussian(AbstractRegressionLikelihood):
 
     log_noise_variance: Float[Array, "..."]
     location_scale: ClassVar[bool] = True
+    gaussian_noise: ClassVar[bool] = True
 
     @classmethod
     def start(cls, n_targets: int, noise_variance: float = math.exp(-2.0)) -> "Gaussian":

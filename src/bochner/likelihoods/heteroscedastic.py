@@ -31,6 +31,7 @@ class HeteroscedasticGaussian(AbstractRegressionLikelihood):
 
     constant: Float[Array, "..."]
     location_scale: ClassVar[bool] = True
+    gaussian_noise: ClassVar[bool] = True
 
     @classmethod
     def start(

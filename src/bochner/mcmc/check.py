@@ -280,12 +280,12 @@ def check_posterior(
 class _FunctionMoments(AbstractStatistic):
     """Mean and deviation over draws of what the function predicts, and the deviation of the target itself."""
 
-    def __call__(self, likelihood: Any, F, columns):
-        if isinstance(likelihood, AbstractClassificationLikelihood):
-            means = jnp.exp(jax.vmap(likelihood.log_probabilities)(F))
+    def __call__(self, draws, columns):
+        if isinstance(draws.likelihoods, AbstractClassificationLikelihood):
+            means = jnp.exp(draws.map(lambda likelihood, F: likelihood.log_probabilities(F)))
             variances = means * (1 - means)
         else:
-            means, variances = jax.vmap(likelihood.moments)(F)
+            means, variances = draws.map(lambda likelihood, F: likelihood.moments(F))
         function_variance = jnp.var(means, axis=0)
         return {
             "mean": jnp.mean(means, axis=0),

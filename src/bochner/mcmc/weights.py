@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from bochner.estimators.config import check_whole_number
+from bochner.gaussians import FactorizedGaussian
 from bochner.layers import Layer, LayerNoise
 from bochner.mcmc.diagnostics import effective_sample_size, split_rhat
 from bochner.model import DeepGP, Noise
@@ -169,7 +170,7 @@ def at_prior(model: DeepGP) -> DeepGP:
     """Set q(W) to N(0, 1) in every layer, so that noise is W."""
 
     def reset(layer: Layer) -> Layer:
-        q_W = jax.tree.map(jnp.zeros_like, layer.q_W)
+        q_W = FactorizedGaussian(*(jnp.zeros_like(layer.q_W.mean) for _ in range(2)))
         return eqx.tree_at(lambda layer: layer.q_W, layer, q_W)
 
     return eqx.tree_at(lambda model: model.blocks, model, _map_layers(reset, model))

@@ -1,6 +1,6 @@
 """Training: stages, budgets, the compiled chunk of steps, and the loop over chunks."""
 
-from bochner.training.budget import SCHEDULES, AbstractSchedule, Budget, Constant, Cosine
+from bochner.training.budget import SCHEDULES, AbstractSchedule, Budget, Constant, Cosine, KLWeight
 from bochner.training.checkpoints import CheckpointError, Checkpoints, TrainingStoppedError
 from bochner.training.loop import HeldOut, Trained, TrainingDivergedError, train
 from bochner.training.progress import AbstractCallback, ProgressBar, Record
@@ -17,6 +17,7 @@ __all__ = [
     "Constant",
     "Cosine",
     "HeldOut",
+    "KLWeight",
     "Plan",
     "ProgressBar",
     "Record",

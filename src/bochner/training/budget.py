@@ -84,5 +84,28 @@ class Cosine(AbstractSchedule):
         return jnp.maximum(rise, 0.02) * fall
 
 
+class KLWeight(eqx.Module):
+    """What the KL counts in the objective: a constant, reached linearly over a first share of the budget.
+
+    One is the bound. Less tempers the prior, which lets a model with more weights than its rows can pay for use them; a
+    rise from zero lets the fit lead before the prior prunes.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from bochner.training import KLWeight
+        >>> float(KLWeight(0.5, warmup=0.2)(jnp.array(0.1)))
+        0.25
+    """
+
+    weight: float = eqx.field(static=True, default=1.0)
+    warmup: float = eqx.field(static=True, default=0.0)
+
+    def __call__(self, fraction: Float[Array, ""]) -> Float[Array, ""] | float:
+        """Compute the weight at a share of the budget."""
+        if self.warmup == 0:
+            return self.weight
+        return self.weight * jnp.minimum(fraction / self.warmup, 1.0)
+
+
 SCHEDULES: dict[str, AbstractSchedule] = {"constant": Constant(), "cosine": Cosine()}
 """Schedules by the name used in configurations."""

@@ -7,11 +7,13 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from bochner.bound import Bound, estimate_bound
+from bochner.bound import Bound
 from bochner.data.table import Table
+from bochner.members import Members
 from bochner.model import DeepGP
+from bochner.objectives import AbstractObjective, Elbo
 from bochner.reparameterization import AbstractReparameterization
-from bochner.training.budget import AbstractSchedule
+from bochner.training.budget import AbstractSchedule, KLWeight
 from bochner.training.stages import Stage
 
 _NOISE_NUMBERS = 2**20
@@ -26,7 +28,7 @@ def _strongly_typed(tree: PyTree) -> PyTree:
 
 
 class State(eqx.Module):
-    """What a step changes: the leaves that the stage learns, and the optimizer's state.
+    """What a step changes: the leaves that the stage learns, their running average, and the optimizer's state.
 
     Types are made strong, as those of the state that a chunk gives back are: a state with JAX's weak types, which
     Python numbers lead to, would compile the chunk a second time.
@@ -34,6 +36,7 @@ class State(eqx.Module):
 
     learned: PyTree = eqx.field(converter=_strongly_typed)
     optimizer_state: PyTree = eqx.field(converter=_strongly_typed)
+    average: PyTree = eqx.field(converter=_strongly_typed, default=None)
 
 
 class ChunkInputs(eqx.Module):
@@ -48,6 +51,9 @@ class ChunkInputs(eqx.Module):
         fractions: share of the budget used at the first step, and what each step adds to it.
         step_size: factor on the optimizer's updates, that is the learning rate.
         n_steps: how many of the chunk's steps to run.
+        averaging: share of the running average that a step keeps; only where the state has one.
+        kl_weight: what the KL counts, over the budget.
+        objective: what is maximized.
     """
 
     held: PyTree
@@ -64,10 +70,16 @@ class ChunkInputs(eqx.Module):
     schedule: AbstractSchedule
     reparameterization: AbstractReparameterization
     optimizer: optax.GradientTransformation
+    objective: AbstractObjective = Elbo()
+    kl_weight: KLWeight = KLWeight()
+    averaging: float = eqx.field(static=True, default=0.0)
 
 
 def chunk_capacity(
-    model: DeepGP, stage: Stage, reparameterization: AbstractReparameterization, batch: int
+    model: DeepGP | Members,
+    stage: Stage,
+    reparameterization: AbstractReparameterization,
+    batch: int,
 ) -> int:
     """How many steps one chunk holds, so that their noise, drawn at once, stays within a few megabytes."""
     shapes = jax.tree.leaves(model.noise_shapes(reparameterization, batch))
@@ -77,13 +89,13 @@ def chunk_capacity(
 
 @eqx.filter_jit(donate="all-except-first", compiler_options=_COMPILER_OPTIONS)  # pyright: ignore[reportCallIssue]
 def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
-    """Run steps of stochastic gradient ascent on the bound; give the new state and the mean bound.
+    """Run steps of stochastic gradient ascent on the objective; give the new state and the mean bound.
 
-    The objective is the bound divided by the total weight of the data, which any optimizer's defaults suit.
+    The objective is divided by the total weight of the data, which any optimizer's defaults suit.
     """
     table, stage = inputs.table, inputs.stage
     batch_size = table.n_rows if inputs.index is None else inputs.index.shape[1]
-    template: DeepGP = eqx.combine(state.learned, inputs.held)
+    template: DeepGP | Members = eqx.combine(state.learned, inputs.held)
     # The noise of all steps at once: one large draw instead of several small ones a step.
     noise = template.draw_noise(
         (inputs.capacity, stage.n_mc),
@@ -94,38 +106,45 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
 
     # One vector of parameters, so that an update is a pass over one array and not several small ones a leaf.
     first_parameters, unravel = ravel_pytree(state.learned)
+    first_average = None if state.average is None else ravel_pytree(state.average)[0]
 
-    def loss(parameters, batch: Table, step_noise):
-        bound = estimate_bound(
+    def loss(parameters, batch: Table, step_noise, kl_weight):
+        bound = inputs.objective(
             eqx.combine(unravel(parameters), inputs.held),
-            batch.X,
-            batch.Y,
-            batch.weights,
+            batch,
             step_noise,
             inputs.reparameterization,
             scale=inputs.scale,
             one_at_a_time=_one_sample_at_a_time(),
         )
-        return -bound.elbo / inputs.total_weight, bound
+        # Of members the bound is the mean, and each is to have the gradient that it would have alone.
+        total = template.n_members * (bound.ell - kl_weight * bound.kl)
+        return -total / inputs.total_weight, bound
 
     def step(i, carry):
-        parameters, optimizer_state, totals = carry
+        parameters, average, optimizer_state, totals = carry
+        fraction = inputs.fractions[0] + i * inputs.fractions[1]
         batch = table if inputs.index is None else table.rows(inputs.index[i])
         step_noise = jax.tree.map(lambda leaf: leaf[i], noise)
-        gradient, bound = jax.grad(loss, has_aux=True)(parameters, batch, step_noise)
+        gradient, bound = jax.grad(loss, has_aux=True)(
+            parameters, batch, step_noise, inputs.kl_weight(fraction)
+        )
         updates, optimizer_state = inputs.optimizer.update(
             unravel(gradient), optimizer_state, unravel(parameters)
         )
-        factor = inputs.step_size * inputs.schedule(inputs.fractions[0] + i * inputs.fractions[1])
+        factor = inputs.step_size * inputs.schedule(fraction)
         parameters = parameters + factor * ravel_pytree(updates)[0]
-        return parameters, optimizer_state, jax.tree.map(jnp.add, totals, bound)
+        if average is not None:
+            average = parameters + inputs.averaging * (average - parameters)
+        return parameters, average, optimizer_state, jax.tree.map(jnp.add, totals, bound)
 
     totals = Bound(*(jnp.zeros(()) for _ in Bound._fields))
-    parameters, optimizer_state, totals = jax.lax.fori_loop(
-        0, inputs.n_steps, step, (first_parameters, state.optimizer_state, totals)
+    parameters, average, optimizer_state, totals = jax.lax.fori_loop(
+        0, inputs.n_steps, step, (first_parameters, first_average, state.optimizer_state, totals)
     )
     mean = jax.tree.map(lambda total: total / inputs.n_steps, totals)
-    return State(unravel(parameters), optimizer_state), mean
+    averaged = None if average is None else unravel(average)
+    return State(unravel(parameters), optimizer_state, averaged), mean
 
 
 def _one_sample_at_a_time() -> bool:

@@ -16,9 +16,11 @@ from jaxtyping import PRNGKeyArray
 
 from bochner.bound import Bound
 from bochner.data.table import TrainingData
+from bochner.members import Members
 from bochner.model import DeepGP
+from bochner.objectives import AbstractObjective, Elbo
 from bochner.reparameterization import AbstractReparameterization, DrawWeights
-from bochner.training.budget import AbstractSchedule, Budget, Constant
+from bochner.training.budget import AbstractSchedule, Budget, Constant, KLWeight
 from bochner.training.checkpoints import (
     Checkpoints,
     TrainingStoppedError,
@@ -52,7 +54,7 @@ class HeldOut:
         patience: stop after this many evaluations in a row without improvement; None never stops early.
     """
 
-    mnll: Callable[[DeepGP], float]
+    mnll: Callable[[DeepGP | Members], float]
     n_times: int = 25
     patience: int | None = None
 
@@ -61,13 +63,13 @@ class HeldOut:
 class Trained:
     """The result of a training: the model (the best one, with held-out rows), and how it went."""
 
-    model: DeepGP
+    model: Any
     history: list[Record]
     n_steps: int
 
 
 def train(
-    model: DeepGP,
+    model: DeepGP | Members,
     data: TrainingData,
     *,
     plan: Plan,
@@ -76,13 +78,16 @@ def train(
     learning_rate: float = 0.01,
     schedule: AbstractSchedule = Constant(),  # noqa: B008
     optimizer: optax.GradientTransformation = ADAM,
+    objective: AbstractObjective = Elbo(),  # noqa: B008
     reparameterization: AbstractReparameterization = DrawWeights(),  # noqa: B008
+    kl_weight: KLWeight = KLWeight(),  # noqa: B008
+    averaging: float = 0.0,
     held_out: HeldOut | None = None,
     callbacks: Sequence[AbstractCallback] = (),
     checkpoints: Checkpoints | None = None,
     key: PRNGKeyArray,
 ) -> Trained:
-    """Maximize the bound by stochastic gradients.
+    """Maximize the bound, or another objective, by stochastic gradients.
 
     With `checkpoints` the training goes on from the newest one, if asked to, and SIGINT or SIGTERM end the chunk, write
     one more and raise `TrainingStoppedError`. Under a budget of steps, a training that was ended at any moment and went
@@ -90,6 +95,9 @@ def train(
 
     `learning_rate` times `schedule` multiplies the updates of `optimizer`, any Optax optimizer; give it a rate of one
     (the default is such an Adam), or a schedule of its own and `learning_rate=1`.
+
+    With `averaging` above zero the result is a running average of the parameters (Polyak and Juditsky, 1992), of which
+    each step keeps that share: 0.999 averages over about a thousand steps. Members all see the same rows.
 
     Example:
         >>> import jax, numpy as np, optax
@@ -110,8 +118,8 @@ def train(
         True
     """
     run = _Run(
-        model, data, plan, budget, batch_size, learning_rate, schedule,
-        optimizer, reparameterization, held_out, callbacks, checkpoints, key,
+        model, data, plan, budget, batch_size, learning_rate, schedule, optimizer, objective,
+        reparameterization, kl_weight, averaging, held_out, callbacks, checkpoints, key,
     )  # fmt: skip
     try:
         return run.to_the_end()
@@ -132,12 +140,14 @@ class _Run:
     """One training under way; the attributes are what changes between chunks."""
 
     def __init__(
-        self, model, data, plan, budget, batch_size, learning_rate, schedule, optimizer,
-        reparameterization, held_out, callbacks, checkpoints, key,
+        self, model, data, plan, budget, batch_size, learning_rate, schedule, optimizer, objective,
+        reparameterization, kl_weight, averaging, held_out, callbacks, checkpoints, key,
     ):  # fmt: skip
         self.plan, self.budget, self.checkpoints = plan, budget, checkpoints
         self.learning_rate, self.schedule = learning_rate, schedule
-        self.optimizer, self.reparameterization = optimizer, reparameterization
+        self.optimizer, self.objective = optimizer, objective
+        self.reparameterization, self.kl_weight = reparameterization, kl_weight
+        self.averaging = averaging
         self.held_out, self.callbacks, self.key = held_out, callbacks, key
 
         self.started = time.monotonic()
@@ -164,7 +174,7 @@ class _Run:
                 with listen_for_stop() as request:
                     self._run_all_chunks(lambda: self._keep(request.signal))
                 self._write_checkpoint()
-        model = self._model() if self.best is None else self.best
+        model = self._result() if self.best is None else self.best
         return Trained(model=model, history=self.history, n_steps=self.step)
 
     def _run_all_chunks(self, after_chunk: Callable[[], None]) -> None:
@@ -193,16 +203,23 @@ class _Run:
         self._recover()  # the last update was a bad one
         return self._fraction() < 1.0 or self.step == 0
 
-    def _model(self) -> DeepGP:
+    def _model(self) -> DeepGP | Members:
         return eqx.combine(self.state.learned, self.held)
+
+    def _result(self) -> DeepGP | Members:
+        """What the training gives, should it end now."""
+        if self.state.average is None:
+            return self._model()
+        return eqx.combine(self.state.average, self.held)
 
     def _fraction(self) -> float:
         return self.budget.fraction(self.step, time.monotonic() - self.started)
 
-    def _begin_stage(self, model: DeepGP, stage: Stage) -> tuple[State, DeepGP]:
+    def _begin_stage(self, model: DeepGP | Members, stage: Stage) -> tuple[State, Any]:
         # Copies, since the chunk overwrites its buffers and the caller's model must stay whole.
         learned, held = eqx.partition(_copied(model), trainable(model, stage))
-        return State(learned, self.optimizer.init(learned)), held
+        average = _copied(learned) if self.averaging else None
+        return State(learned, self.optimizer.init(learned), average), held
 
     def _enter(self, stage: Stage) -> None:
         if stage == self.stage:
@@ -235,6 +252,9 @@ class _Run:
         capacity = chunk_capacity(
             self._model(), self.stage, self.reparameterization, self.batch_size
         )
+        if self.budget.max_steps is not None:
+            # A record ends a chunk, and noise for steps after it would be drawn in vain.
+            capacity = min(capacity, max(math.ceil(self.budget.max_steps / _N_RECORDS), 1))
         n_steps = min([capacity, *self._steps_to_events(fraction), max_steps or capacity])
         table, rows = self.steps.take(self.step, n_steps, capacity)
         per_step = 0.0 if self.budget.max_steps is None else 1.0 / self.budget.max_steps
@@ -251,6 +271,9 @@ class _Run:
             capacity=capacity,
             stage=self.stage,
             schedule=self.schedule,
+            averaging=self.averaging,
+            kl_weight=self.kl_weight,
+            objective=self.objective,
             reparameterization=self.reparameterization,
             optimizer=self.optimizer,
         ), n_steps
@@ -299,9 +322,9 @@ class _Run:
         last = self.history[-1].fraction if self.history else 0.0
         if math.floor(fraction * times + 1e-9) <= math.floor(last * times + 1e-9):
             return None
-        mnll = self.held_out.mnll(self._model())
+        mnll = self.held_out.mnll(self._result())
         if mnll < self.best_mnll:
-            self.best, self.best_mnll, self.without_improvement = _copied(self._model()), mnll, 0
+            self.best, self.best_mnll, self.without_improvement = _copied(self._result()), mnll, 0
         else:
             self.without_improvement += 1
         return mnll

@@ -6,9 +6,11 @@ import equinox as eqx
 import jax
 from jaxtyping import PyTree
 
+from bochner.hyperparameters import AbstractTheta, VariationalTheta
 from bochner.kernels import AbstractKernel
 from bochner.layers import Layer
 from bochner.likelihoods import AbstractLikelihood
+from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.spectra import AbstractSpectrum, PriorFixed
 from bochner.training.budget import Budget
@@ -92,8 +94,10 @@ class Plan:
         return [distance for distance in distances if distance is not None and distance > 0]
 
 
-def trainable(model: DeepGP, stage: Stage) -> PyTree[bool]:
+def trainable(model: DeepGP | Members, stage: Stage) -> PyTree[bool]:
     """Mark the leaves of the model that a stage learns: q(W) always, epsilon and Matern scales never."""
+    if isinstance(model, Members):
+        return Members(trainable(model.stacked, stage), model.n_members)
 
     def mark_layer(layer: Layer) -> Layer:
         spectrum = jax.tree.map(lambda _: False, layer.spectrum)
@@ -104,6 +108,8 @@ def trainable(model: DeepGP, stage: Stage) -> PyTree[bool]:
             kernel=_all(layer.kernel, stage.theta),
             spectrum=spectrum,
             q_W=jax.tree.map(lambda _: True, layer.q_W),
+            theta=_mark_theta(layer.theta, stage.theta),
+            residual=layer.residual,
         )
 
     return DeepGP(
@@ -111,6 +117,14 @@ def trainable(model: DeepGP, stage: Stage) -> PyTree[bool]:
         likelihood=_all(model.likelihood, stage.theta),
         feed_inputs=model.feed_inputs,
     )
+
+
+def _mark_theta(theta: AbstractTheta, value: bool) -> AbstractTheta:
+    """Mark the variances of q(theta), and never the prior."""
+    marks = jax.tree.map(lambda _: False, theta)
+    if not isinstance(theta, VariationalTheta):
+        return marks
+    return eqx.tree_at(lambda theta: theta.log_var, marks, _all(theta.log_var, value))
 
 
 def _all(part: AbstractKernel | AbstractLikelihood | AbstractSpectrum, value: bool) -> PyTree[bool]:

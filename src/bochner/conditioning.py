@@ -1,0 +1,80 @@
+"""From a model trained on the evidence to one that predicts: draws of the hidden layers, the last layer exact."""
+
+import equinox as eqx
+import jax
+from jaxtyping import PRNGKeyArray
+
+from bochner.data.table import Table
+from bochner.evidence import exact_posterior
+from bochner.gaussians import HeldGaussian, SideBySide
+from bochner.hyperparameters import HeldTheta, VariationalTheta
+from bochner.layers import Layer, LayerNoise, Stack
+from bochner.members import Members
+from bochner.model import DeepGP, Noise
+from bochner.objectives import last_features, log_noise_variances, noise_weights
+
+
+@eqx.filter_jit
+def condition_last_layer(
+    model: DeepGP | Members, table: Table, *, n_draws: int, key: PRNGKeyArray
+) -> Members:
+    """Hold draws of the hidden layers, `n_draws` of each member, and give the last layer its exact posterior.
+
+    Each draw becomes a member of the result, so that predictions are the mixture over draws. It is for models with
+    Gaussian noise, trained on `Evidence` with the rows of `table`.
+
+    Example:
+        >>> import jax, numpy as np
+        >>> from bochner.conditioning import condition_last_layer
+        >>> from bochner.data.table import Table
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.model import DeepGP
+        >>> model = DeepGP.start(
+        ...     [LayerSettings(2), LayerSettings(1)], Gaussian.start(1), d_in=1, feed_inputs=True,
+        ...     key=jax.random.key(0),
+        ... )
+        >>> x = np.linspace(-1, 1, 20)[:, None]
+        >>> condition_last_layer(model, Table.of(x, np.sin(3 * x)), n_draws=3, key=jax.random.key(1)).n_members
+        3
+    """
+    members = model if isinstance(model, Members) else Members.of([model])
+    noise = members.draw_noise((n_draws,), key=key)
+
+    def condition_member(member: tuple[DeepGP, Noise]) -> DeepGP:
+        model, noise = member
+        return jax.lax.map(lambda draw: _conditioned(model, draw, table), noise)
+
+    nested = jax.lax.map(condition_member, members.with_noise(noise))
+    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), nested)
+    return Members(flat, members.n_members * n_draws)
+
+
+def _conditioned(model: DeepGP, noise: Noise, table: Table) -> DeepGP:
+    n_targets = table.Y.shape[1]
+    Phi = last_features(model, table.X, noise)
+    log_v = log_noise_variances(model, Phi, noise, n_targets)
+    q_W = exact_posterior(Phi, table.Y, table.weights, log_v)
+    if model.blocks[-1].width > n_targets:
+        of_noise = HeldGaussian(noise_weights(model), noise[-1].W[:, n_targets:])
+        q_W = SideBySide(q_W, of_noise)
+    hidden = tuple(
+        _held(block, block_noise)
+        for block, block_noise in zip(model.blocks[:-1], noise[:-1], strict=True)
+    )
+    last = _held_theta(model.blocks[-1], noise[-1])
+    last = eqx.tree_at(lambda layer: layer.q_W, last, q_W)
+    return eqx.tree_at(lambda model: model.blocks, model, (*hidden, last))
+
+
+def _held(block: Layer | Stack, noise: LayerNoise) -> Layer | Stack:
+    if isinstance(block, Stack):
+        return eqx.tree_at(lambda stack: stack.layers, block, _held(block.layers, noise))
+    held = HeldGaussian(block.q_W, noise.W)  # pyright: ignore[reportArgumentType]
+    return eqx.tree_at(lambda layer: layer.q_W, _held_theta(block, noise), held)
+
+
+def _held_theta(layer: Layer, noise: LayerNoise) -> Layer:
+    if not isinstance(layer.theta, VariationalTheta):
+        return layer
+    return eqx.tree_at(lambda layer: layer.theta, layer, HeldTheta(layer.theta, noise.theta))
