@@ -52,7 +52,7 @@ def layer_noises(model, noise):
     single = []
     for block, block_noise in zip(model.blocks, noise, strict=True):
         if isinstance(block, Layer):
-            single.append(tuple(block_noise))
+            single.append((block_noise.W, block_noise.Omega))
         else:
             assert isinstance(block, Stack)
             single.extend(

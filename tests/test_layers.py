@@ -29,14 +29,14 @@ def noise_of(layer, seed=0):
 def test_a_layer_equals_the_reference(kernel, omega, x64):
     layer, X = started(kernel, omega), inputs()
     noise = noise_of(layer)
-    expected = deep_gp.forward([kernel], [layer], [tuple(noise)], X, feed_inputs=False)
+    expected = deep_gp.forward([kernel], [layer], [(noise.W, noise.Omega)], X, feed_inputs=False)
     np.testing.assert_allclose(layer((X,), noise, DrawWeights()), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_a_layer_in_single_precision_equals_the_reference():
     layer, X = started(), inputs()
     noise = noise_of(layer)
-    expected = deep_gp.forward(["rbf"], [layer], [tuple(noise)], X, feed_inputs=False)
+    expected = deep_gp.forward(["rbf"], [layer], [(noise.W, noise.Omega)], X, feed_inputs=False)
     np.testing.assert_allclose(layer((X,), noise, DrawWeights()), expected, rtol=1e-4, atol=1e-5)
 
 

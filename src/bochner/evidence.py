@@ -70,7 +70,7 @@ def _factorized(Phi: Array, Y: Array, weights: Array, log_noise_variance: Array)
         )
         precision = weights[:, None] * jnp.exp(-log_v)
         scaled = jnp.sqrt(precision).T[:, :, None] * Phi[None]
-        A = jnp.swapaxes(scaled, 1, 2) @ scaled + jnp.eye(Phi.shape[1], dtype=jnp.float64)
+        A = jnp.swapaxes(scaled, 1, 2) @ scaled + jnp.eye(Phi.shape[1], dtype=jnp.float64)[None]
         L = jnp.linalg.cholesky(A)
         b = (Phi.T @ (precision * Y)).T[..., None]
         half = solve_triangular(L, b, lower=True)

@@ -63,7 +63,7 @@ class HeldGaussian(eqx.Module):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the matrix, with leading axes where several are stacked."""
-        return self.mean.shape
+        return self.q.shape
 
     @property
     def mean(self) -> Float[Array, "..."]:
