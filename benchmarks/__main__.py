@@ -1,4 +1,4 @@
-"""Command line of the benchmarks: `python -m benchmarks speed`, `python -m benchmarks streaming`."""
+"""Command line of the benchmarks: `python -m benchmarks speed`, `streaming` or `quality`."""
 
 import json
 import tempfile
@@ -78,6 +78,31 @@ def streaming(
                 print(json.dumps(record), flush=True)
         if not as_json:
             streaming.print_table(records)
+
+
+@app.command()
+def quality(
+    quick: Annotated[bool, typer.Option(help="One short fit, to see that it runs.")] = False,
+    system: Annotated[
+        list[str] | None, typer.Option(help="Only these systems; may be repeated.")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="Only these tables; may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("benchmarks/results"),
+) -> None:
+    """Measure predictions beside those of other systems (extra `bench`); results that are there are kept."""
+    from benchmarks import quality
+    from bochner.estimators.config import check_choice
+    from experiments.runner import run_experiment
+
+    known = (*quality.REGRESSION, *quality.CLASSIFICATION)
+    for name in system or ():
+        check_choice("--system", name, quality.SYSTEMS)
+    for name in data or ():
+        check_choice("--data", name, known)
+    experiment = quality.experiment(system or quality.SYSTEMS, data or known)
+    run_experiment("quality", experiment, out, quick)
 
 
 if __name__ == "__main__":

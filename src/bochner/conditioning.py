@@ -2,16 +2,25 @@
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from bochner.data.table import Table
 from bochner.evidence import exact_posterior
-from bochner.gaussians import HeldGaussian, SideBySide
+from bochner.gaussians import (
+    AnyGaussian,
+    FactorizedGaussian,
+    HeldGaussian,
+    JointGaussian,
+    SideBySide,
+)
 from bochner.hyperparameters import HeldTheta, VariationalTheta
 from bochner.layers import Layer, LayerNoise, Stack
 from bochner.members import Members
 from bochner.model import DeepGP, Noise
 from bochner.objectives import last_features, log_noise_variances, noise_weights
+
+_NARROW = -6.0  # log variance
 
 
 @eqx.filter_jit
@@ -78,3 +87,28 @@ def _held_theta(layer: Layer, noise: LayerNoise) -> Layer:
     if not isinstance(layer.theta, VariationalTheta):
         return layer
     return eqx.tree_at(lambda layer: layer.theta, layer, HeldTheta(layer.theta, noise.theta))
+
+
+def unconditioned(model: DeepGP) -> DeepGP:
+    """Give a member of a conditioned model as it was trained, with q(W) of the last layer around its exact mean."""
+
+    def release(layer: Layer) -> Layer:
+        theta = layer.theta.q if isinstance(layer.theta, HeldTheta) else layer.theta
+        layer = eqx.tree_at(
+            lambda layer: layer.theta, layer, theta, is_leaf=lambda node: node is layer.theta
+        )
+        return eqx.tree_at(lambda layer: layer.q_W, layer, _released(layer.q_W))
+
+    blocks = jax.tree.map(release, model.blocks, is_leaf=lambda node: isinstance(node, Layer))
+    return eqx.tree_at(lambda model: model.blocks, model, blocks)
+
+
+def _released(q_W: AnyGaussian) -> FactorizedGaussian:
+    if isinstance(q_W, HeldGaussian):
+        return q_W.q
+    if isinstance(q_W, JointGaussian):
+        return FactorizedGaussian(q_W.mean, jnp.full_like(q_W.mean, _NARROW))
+    if isinstance(q_W, SideBySide):
+        parts = (_released(q_W.first), _released(q_W.others))
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-1), *parts)
+    return q_W

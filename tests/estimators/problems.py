@@ -3,6 +3,8 @@
 import numpy as np
 
 SMALL = {
+    "objective": "elbo",
+    "n_members": 1,
     "n_layers": 2,
     "width": 2,
     "n_random_features": 20,

@@ -33,6 +33,15 @@ PAPER = {
     "noise_variance": math.exp(-2),
     "initial_log_var": 0.0,
     "omega_from": 0,
+    # What the paper does not have is off.
+    "residual": False,
+    "objective": "elbo",
+    "n_members": 1,
+    "theta": "free",
+    "theta_deviation": 1.0,
+    "kl_weight": 1.0,
+    "kl_warmup": 0.0,
+    "averaging": 0.0,
 }
 PAPER_MNIST = PAPER | {
     "width": 50,

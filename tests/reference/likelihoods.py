@@ -4,6 +4,7 @@ import numpy as np
 from scipy import stats
 
 FLOOR = 1e-3
+SPREAD = 0.25
 
 
 def softplus(x):
@@ -16,7 +17,7 @@ def gaussian(F, log_noise_variance):
 
 def heteroscedastic(F, constant):
     mean, g = np.split(np.asarray(F), 2, axis=1)
-    return stats.norm(mean, FLOOR + softplus(np.asarray(constant) + g))
+    return stats.norm(mean, FLOOR + softplus(np.asarray(constant) + SPREAD * g))
 
 
 def student_t(F, log_scale, raw_nu):

@@ -100,7 +100,7 @@ class Fitting(Parameters):
             raise
         return self
 
-    def _resolve(self, n_rows: int, d_in: int, *, more_to_come: bool) -> Config:
+    def _resolve(self, n_rows: int, d_in: int, *, more_to_come: bool = False) -> Config:
         """Fill open parameters from the preset, and check them all."""
         check_choice("preset", self.preset, PRESETS)
         names = {field.name for field in dataclasses.fields(Config)}

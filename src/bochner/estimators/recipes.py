@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 _SMALL = 4_000
 _MANY_INPUTS = 32
 _MOST_FEATURES_TO_INTEGRATE = 500
@@ -79,12 +81,13 @@ def paper_mnist(situation: Situation) -> dict[str, Any]:
 
 
 def auto(situation: Situation) -> dict[str, Any]:
-    """Settings that work on raw tables, by size; `docs/numerics.md` says why and what was measured."""
+    """Settings that work on raw tables, by size; `docs/recipes.md` says why and what was measured."""
     recipe = {
         **paper(situation),
         "width": 10,
         "frequencies": "orthogonal",
         "feed_inputs": True,
+        "likelihood": "softmax" if situation.classification else "heteroscedastic",
         "local_reparameterization": True,
         "batch_size": 500,
         "learning_rate": 0.03,
@@ -95,49 +98,62 @@ def auto(situation: Situation) -> dict[str, Any]:
         "omega_from": 0.0,
         "initial_log_var": -6.0,
     }
+    if situation.n_rows >= _SMALL:
+        return {
+            **recipe,
+            "n_members": 2,
+            "n_random_features": 200,
+            "lengthscale_factor": 0.5,
+            "max_steps": 15_000,
+        }
+    if situation.d_in >= _MANY_INPUTS:
+        # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
+        return {
+            **recipe,
+            "n_random_features": _few_features(situation),
+            "validation_fraction": 0.1,
+            "max_steps": 5_000,
+        }
+    # Free frequencies would overfit.
+    recipe["omega"] = "prior-fixed"
     if _last_layer_can_be_integrated(situation):
         return {
             **recipe,
             "objective": "evidence",
-            "omega": "prior-fixed",
             "n_members": 4,
             "local_reparameterization": False,
             "batch_size": situation.n_rows,
-            "max_steps": 1_000,
-            "n_mc_predict": 400,
+            "max_steps": 1_500,
+            "n_mc_predict": 200,
         }
-    if situation.n_rows < _SMALL:
-        # Many features cost small tables more KL than they can pay back.
-        recipe["n_random_features"] = max(50, min(100, situation.n_rows // 5))
-        if situation.d_in < _MANY_INPUTS:
-            # Free frequencies would overfit.
-            return {**recipe, "omega": "prior-fixed", "max_steps": 10_000}
-        # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
-        return {**recipe, "validation_fraction": 0.1, "max_steps": 5_000}
-    return {
-        **recipe,
-        "n_random_features": 200,
-        "lengthscale_factor": 0.5,
-        "max_steps": 15_000,
-    }
+    return {**recipe, "n_random_features": _few_features(situation), "max_steps": 10_000}
+
+
+def _few_features(situation: Situation) -> int:
+    """As many features as a small table can pay for: each weight costs KL."""
+    return max(50, min(100, situation.n_rows // 5))
 
 
 def _last_layer_can_be_integrated(situation: Situation) -> bool:
-    """Whether the table is small and nothing that the user has set speaks against the evidence as the objective."""
+    """Whether nothing speaks against the evidence as the objective: the task, rows to come, or what the user set."""
     asked = situation.asked
-    features = asked.get("n_random_features", 0)
-    most = max(features) if isinstance(features, list | tuple) else features
     return (
         not situation.classification
         and not situation.more_to_come
-        and situation.n_rows < _SMALL
         and asked.get("objective", "evidence") == "evidence"
         and asked.get("likelihood", "gaussian") in ("gaussian", "heteroscedastic")
         and asked.get("omega") != "var-resampled"
         and asked.get("local_reparameterization") is not True
-        and not asked.get("batch_size", math.inf) < situation.n_rows
-        and most <= _MOST_FEATURES_TO_INTEGRATE
+        and _largest(asked.get("batch_size", situation.n_rows)) >= situation.n_rows
+        and _largest(asked.get("n_random_features", 0)) <= _MOST_FEATURES_TO_INTEGRATE
     )
+
+
+def _largest(value: Any) -> float:
+    """The largest of one or several numbers; what is no number, an error to come, counts as endless."""
+    values = value if isinstance(value, list | tuple) else [value]
+    numbers = [one for one in values if isinstance(one, int | float | np.number)]
+    return max(numbers, default=math.inf) if len(numbers) == len(values) else math.inf
 
 
 PRESETS: dict[str, Callable[[Situation], dict[str, Any]]] = {

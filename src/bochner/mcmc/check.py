@@ -10,12 +10,15 @@ from jaxtyping import Float
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bochner.conditioning import unconditioned
 from bochner.data.table import Table
 from bochner.estimators.config import Config, check_whole_number
 from bochner.estimators.rows import Rows
 from bochner.likelihoods import AbstractClassificationLikelihood
 from bochner.mcmc.weights import sample_weights
+from bochner.members import Members
 from bochner.model import DeepGP
+from bochner.objectives import OBJECTIVES
 from bochner.prediction import AbstractStatistic, LogDensity, Posterior, Quantiles, Several
 from bochner.training import Budget, Cosine, Plan, train
 
@@ -253,10 +256,12 @@ def check_posterior(
         refit = len(used) < len(X) or len(used) != model.trained_weight_
     key_refit, key_nuts, key_draws = jax.random.split(jax.random.key(seed), 3)
     with model._on_device():
-        fitted = _refitted(model, rows[used], key_refit) if refit else model.model_
         table = Table.of(rows.X[used], rows.Y[used])
+        member, fitted = _first_member(model)
+        if refit:
+            fitted = _refitted(model, member, table, key_refit)
         draws = sample_weights(
-            fitted, table.X, table.Y,
+            member, table.X, table.Y,
             n_samples=n_samples, n_warmup=n_warmup, n_chains=n_chains, key=key_nuts,
         )  # fmt: skip
         posteriors = (
@@ -315,20 +320,36 @@ def _predict(model: Any, posterior: Posterior, rows: Rows) -> Predictions:
     )
 
 
-def _refitted(model: Any, rows: Rows, key: jax.Array) -> DeepGP:
+def _first_member(model: Any) -> tuple[DeepGP, DeepGP | Members]:
+    """Give one member as a plain model, and as it predicts: NUTS knows one draw of the frequencies only."""
+    fitted, config = model.model_, Config(**model.config_)
+    if isinstance(fitted, DeepGP):
+        return fitted, fitted
+    if config.objective != "evidence":
+        member = fitted.each()[0]
+        return member, member
+    # The draws of a member's hidden layers follow each other.
+    n_draws = config.n_conditioned
+    own = Members(jax.tree.map(lambda leaf: leaf[:n_draws], fitted.stacked), n_draws)
+    return unconditioned(own.each()[0]), own
+
+
+def _refitted(model: Any, member: DeepGP, table: Table, key: jax.Array) -> DeepGP | Members:
     """Fit q(W) again, to these rows."""
     config = Config(**model.config_)
-    return train(
-        model.model_,
-        Table.of(rows.X, rows.Y),
+    trained = train(
+        member,
+        table,
         plan=Plan(theta_from=None, omega_from=None, n_mc=2, n_mc_final=2),
         budget=Budget(max_steps=_N_REFIT_STEPS),
-        batch_size=len(rows),
+        batch_size=table.n_rows,
         learning_rate=0.02,
         schedule=Cosine(),
+        objective=OBJECTIVES[config.objective](),
         reparameterization=config.reparameterization,
         key=key,
     ).model
+    return model._ready(config, table, trained)
 
 
 def _range(ratios: np.ndarray) -> tuple[float, float, float]:
