@@ -36,7 +36,7 @@ def test_sizes_must_be_positive_whole_numbers(name, value):
 def test_whole_numbers_of_numpy_are_accepted():
     recipe = PRESETS["auto"](Situation(100, 3, classification=False))
     values = {**recipe, "preset": "auto", "max_seconds": None, "seed": 0, "width": np.int64(4)}
-    assert Config.checked(values, ["gaussian"]).width == 4
+    assert Config.checked(values, ["heteroscedastic"]).width == 4
 
 
 @pytest.mark.parametrize(

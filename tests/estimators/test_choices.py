@@ -97,7 +97,7 @@ def test_rows_of_weight_two_count_twice_in_the_evidence():
         ({"objective": "evidence", "likelihood": "student-t"}, "needs Gaussian noise"),
         ({"objective": "evidence", "batch_size": 50}, "uses all rows in each step"),
         ({"objective": "evidence", "omega": "var-resampled"}, "frequencies that are held"),
-        ({"objective": "evidence", "warm_start": True}, "neither by `partial_fit` nor"),
+        ({"objective": "evidence", "warm_start": True}, "its model cannot go on"),
         ({"objective": "predictive", "n_mc_train": 1}, "`n_mc_train` of at least 2"),
         ({"objective": "evidense"}, "Did you mean 'evidence'"),
         ({"theta": "fixed"}, "`theta` must be one of"),
@@ -114,10 +114,29 @@ def test_choices_that_do_not_fit_are_refused(settings, message):
 def test_rows_to_come_lead_to_the_bound():
     model = DeepGPRegressor(**EXACT).partial_fit(X, Y)
     assert model.config_["objective"] == "elbo"
-    model.partial_fit(X, Y)
-    exact = DeepGPRegressor(**EXACT).fit(X, Y)
+    with pytest.raises(ValueError, match="its model cannot go on"):
+        DeepGPRegressor(**EXACT, objective="evidence", batch_size=50).partial_fit(X, Y)
+
+
+@pytest.mark.parametrize("way", ["partial_fit", "warm_start"])
+def test_an_exact_model_goes_on_by_the_bound(way):
+    model = DeepGPRegressor(**(EXACT | {"learning_rate": 1e-4})).fit(X, Y)
+    before = model.evaluate(X, Y)
+    if way == "partial_fit":
+        model.partial_fit(X, Y)
+    else:
+        model.set_params(warm_start=True).fit(X, Y)
+    assert model.config_["objective"] == "elbo"
+    assert model.model_.n_members == 4
+    assert model.n_steps_ == 120
+    # It starts where the exact model was, so that its mean is as good.
+    assert model.evaluate(X, Y)["rmse"] < 1.5 * before["rmse"]
+
+
+def test_evidence_that_was_asked_for_cannot_go_on():
+    model = DeepGPRegressor(**(EXACT | {"max_steps": 2}), objective="evidence").fit(X, Y)
     with pytest.raises(ValueError, match="neither by `partial_fit` nor"):
-        exact.partial_fit(X, Y)
+        model.partial_fit(X, Y)
 
 
 def test_held_out_rows_judge_the_conditioned_model():

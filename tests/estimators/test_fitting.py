@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner.data.table import Table
 from bochner.estimators.rows import Rows
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
@@ -143,7 +144,8 @@ def test_the_best_parameters_on_held_out_rows_are_kept():
     _, out = model._split(_config(model), model._scaled(Rows(x, y[:, None], np.ones(200))))
     judged = [r["held_out_mnll"] for r in model.history_ if r["held_out_mnll"] is not None]
     assert len(judged) == 25
-    best = model._judge(out).mnll(model.model_) + model._target_scaling.log_jacobian
+    judge = model._judge(_config(model), Table.of(x, y[:, None]), out)
+    best = judge.mnll(model.model_) + model._target_scaling.log_jacobian
     assert best == pytest.approx(min(judged), rel=1e-5)
 
 

@@ -122,6 +122,7 @@ def test_each_layer_may_have_its_own_width_features_and_kernel():
         "width": [2, 4],
         "n_random_features": [7, 8, 9],
         "kernel": ["rbf", "arccos1", "matern32"],
+        "likelihood": "gaussian",
         "max_steps": 3,
         "feed_inputs": False,
     }

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bochner.conditioning import condition_last_layer
+from bochner.conditioning import condition_last_layer, unconditioned
 from bochner.data.encoding import Encoder
 from bochner.data.scaling import PREPROCESSINGS
 from bochner.data.spool import Spool
@@ -186,8 +186,9 @@ class Fitting(Parameters):
             self.depth_scores_ = self._try_depths(rows)
         config = self._resolve(n_rows, rows.X.shape[1], more_to_come=more_to_come)
         if config.objective == "evidence":
-            self._check_all_at_once(config, n_rows, more_to_come=more_to_come)
+            self._check_all_at_once(config, n_rows)
         if self._goes_on():
+            self._let_it_go_on()
             config = self._check_same_model(config)
             self.config_ = dataclasses.asdict(config)
             return config
@@ -198,18 +199,28 @@ class Fitting(Parameters):
         self.history_ = []
         return config
 
-    def _check_all_at_once(self, config: Config, n_rows: int, *, more_to_come: bool) -> None:
-        """Refuse what the exact last layer cannot do: rows in batches, or rows after those that it was fitted to."""
-        if more_to_come or self.warm_start:
+    def _check_all_at_once(self, config: Config, n_rows: int) -> None:
+        """Refuse batches, and rows to come, where the user wants the last layer exact."""
+        if self.warm_start or config.batch_size < n_rows:
+            raise ValueError(
+                f'`objective="evidence"` uses all rows in each step, and its model cannot go on; got {n_rows:,} rows, '
+                f"batch_size={config.batch_size} and warm_start={self.warm_start!r}. Leave those open, or use "
+                '`objective="elbo"`.'
+            )
+
+    def _let_it_go_on(self) -> None:
+        """Prepare a model whose last layer is exact for further rows: it goes on by the bound, from where it is."""
+        if self.config_["objective"] != "evidence":
+            return
+        if self.objective == "evidence":
             raise ValueError(
                 '`objective="evidence"` keeps the exact posterior of the last layer for the rows of one `fit`, and can '
                 'go on neither by `partial_fit` nor by `warm_start`: use `objective="elbo"`.'
             )
-        if config.batch_size < n_rows:
-            raise ValueError(
-                f'`objective="evidence"` uses all rows in each step; got batch_size={config.batch_size} for {n_rows:,} '
-                'rows. Leave `batch_size` open, or use `objective="elbo"`.'
-            )
+        n_draws = Config(**self.config_).n_conditioned
+        members = [unconditioned(member) for member in self.model_.each()[::n_draws]]  # pyright: ignore[reportAttributeAccessIssue]
+        self.model_ = members[0] if len(members) == 1 else Members.of(members)
+        self.config_ = {**self.config_, "objective": "elbo"}
 
     def _try_depths(self, rows: Rows) -> dict[int, float]:
         """Fit one model of each depth to most of the rows, and give their MNLL on the others."""
@@ -420,8 +431,7 @@ class Fitting(Parameters):
         if not hasattr(self, "model_"):
             self._fit(rows, more_to_come=True)
             return
-        if self.config_["objective"] == "evidence":
-            self._check_all_at_once(Config(**self.config_), len(rows), more_to_come=True)
+        self._let_it_go_on()
         self.total_weight_ += float(rows.weights.sum())
         self._train(Config(**self.config_), rows)
 

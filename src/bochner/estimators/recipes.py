@@ -152,7 +152,7 @@ def _last_layer_can_be_integrated(situation: Situation) -> bool:
 def _largest(value: Any) -> float:
     """The largest of one or several numbers; what is no number, an error to come, counts as endless."""
     values = value if isinstance(value, list | tuple) else [value]
-    numbers = [one for one in values if isinstance(one, int | float | np.number)]
+    numbers = [float(one) for one in values if isinstance(one, int | float | np.number)]
     return max(numbers, default=math.inf) if len(numbers) == len(values) else math.inf
 
 

@@ -107,6 +107,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
         """Learn from further rows, with the scaling of the first call; each call trains for the whole budget.
 
+        A model that `fit` gave an exact last layer goes on by the bound.
+
         Args:
             X: further rows.
             y: their targets.
