@@ -1,15 +1,18 @@
 """The compiled unit of training: a chunk of steps in one program."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
+from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from bochner.bound import Bound, estimate_bound
 from bochner.data.table import Table
-from bochner.model import DeepGP
+from bochner.model import DeepGP, Noise
 from bochner.reparameterization import AbstractReparameterization
 from bochner.training.budget import AbstractSchedule
 from bochner.training.stages import Stage
@@ -48,6 +51,7 @@ class ChunkInputs(eqx.Module):
         fractions: share of the budget used at the first step, and what each step adds to it.
         step_size: factor on the optimizer's updates, that is the learning rate.
         n_steps: how many of the chunk's steps to run.
+        batch_sharding: how the rows of a batch are spread over devices; None where there is one.
     """
 
     held: PyTree
@@ -64,6 +68,7 @@ class ChunkInputs(eqx.Module):
     schedule: AbstractSchedule
     reparameterization: AbstractReparameterization
     optimizer: optax.GradientTransformation
+    batch_sharding: NamedSharding | None = eqx.field(static=True, default=None)
 
 
 def chunk_capacity(
@@ -95,29 +100,18 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
     # One vector of parameters, so that an update is a pass over one array and not several small ones a leaf.
     first_parameters, unravel = ravel_pytree(state.learned)
 
-    def loss(parameters, batch: Table, step_noise):
-        bound = estimate_bound(
-            eqx.combine(unravel(parameters), inputs.held),
-            batch.X,
-            batch.Y,
-            batch.weights,
-            step_noise,
-            inputs.reparameterization,
-            scale=inputs.scale,
-            one_at_a_time=_one_sample_at_a_time(),
-        )
-        return -bound.elbo / inputs.total_weight, bound
-
     def step(i, carry):
         parameters, optimizer_state, totals = carry
         batch = table if inputs.index is None else table.rows(inputs.index[i])
+        batch = _spread(batch, inputs.batch_sharding)
         step_noise = jax.tree.map(lambda leaf: leaf[i], noise)
-        gradient, bound = jax.grad(loss, has_aux=True)(parameters, batch, step_noise)
+        gradient, bound = bound_gradient(inputs, parameters, unravel, batch, step_noise)
         updates, optimizer_state = inputs.optimizer.update(
             unravel(gradient), optimizer_state, unravel(parameters)
         )
         factor = inputs.step_size * inputs.schedule(inputs.fractions[0] + i * inputs.fractions[1])
         parameters = parameters + factor * ravel_pytree(updates)[0]
+        parameters, optimizer_state = _whole((parameters, optimizer_state), inputs.batch_sharding)
         return parameters, optimizer_state, jax.tree.map(jnp.add, totals, bound)
 
     totals = Bound(*(jnp.zeros(()) for _ in Bound._fields))
@@ -126,6 +120,43 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
     )
     mean = jax.tree.map(lambda total: total / inputs.n_steps, totals)
     return State(unravel(parameters), optimizer_state), mean
+
+
+def bound_gradient(
+    inputs: ChunkInputs,
+    parameters: Float[Array, " parameters"],
+    unravel: Callable[[Array], PyTree],
+    batch: Table,
+    noise: Noise,
+) -> tuple[Float[Array, " parameters"], Bound]:
+    """Differentiate the negative bound of a batch, divided by the total weight; give the bound too."""
+
+    def loss(parameters):
+        bound = estimate_bound(
+            eqx.combine(unravel(parameters), inputs.held),
+            batch.X,
+            batch.Y,
+            batch.weights,
+            noise,
+            inputs.reparameterization,
+            scale=inputs.scale,
+            one_at_a_time=_one_sample_at_a_time(),
+        )
+        return -bound.elbo / inputs.total_weight, bound
+
+    return jax.grad(loss, has_aux=True)(parameters)
+
+
+def _spread(batch: Table, sharding: NamedSharding | None) -> Table:
+    """Give each device its rows of a batch, from which the compiler derives what else is divided, and the sums."""
+    return batch if sharding is None else jax.lax.with_sharding_constraint(batch, sharding)
+
+
+def _whole(tree: PyTree, sharding: NamedSharding | None) -> PyTree:
+    """Keep the same arrays on all devices."""
+    if sharding is None:
+        return tree
+    return jax.lax.with_sharding_constraint(tree, NamedSharding(sharding.mesh, PartitionSpec()))
 
 
 def _one_sample_at_a_time() -> bool:
