@@ -23,6 +23,7 @@ ORDER = [
     "bound",
     "saving",
     "training",
+    "distributed",
     "prediction",
     "metrics",
     "scores",

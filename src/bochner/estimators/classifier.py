@@ -55,6 +55,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         noise_variance: without effect here.
         warm_start: go on from the fitted model at the next call of `fit`.
         device: where to compute.
+        distributed: whether to train on several devices or processes.
         random_state: seed of everything.
         verbose: 1 shows progress.
 

@@ -14,6 +14,7 @@ from bochner.data.encoding import Encoder
 from bochner.data.scaling import PREPROCESSINGS
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
+from bochner.distributed import AbstractDistribution
 from bochner.estimators.config import Config, check_choice
 from bochner.estimators.inputs import check_no_weights
 from bochner.estimators.parameters import Parameters
@@ -32,6 +33,7 @@ from bochner.prediction import (
 from bochner.training import (
     SCHEDULES,
     AbstractCallback,
+    AbstractEngine,
     Checkpoints,
     HeldOut,
     ProgressBar,
@@ -105,6 +107,11 @@ class Fitting(Parameters):
         if not isinstance(self.checkpoint_seconds, int | float) or not self.checkpoint_seconds >= 0:
             raise ValueError(
                 f"`checkpoint_seconds` must be a number of at least 0; got {self.checkpoint_seconds!r}."
+            )
+        if not isinstance(self.distributed, AbstractDistribution | None):
+            raise ValueError(
+                "`distributed` must be None, or `Synchronous(...)` or `Asynchronous(...)` of bochner.distributed; got "
+                f"{self.distributed!r}."
             )
         if self.resume and self.checkpoint is None:
             raise ValueError("`resume` needs the folder of the checkpoints: set `checkpoint`.")
@@ -227,10 +234,10 @@ class Fitting(Parameters):
         """Train the model on scaled rows, and estimate the bound on a sample of them."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
         self.trained_weight_ = data.total_weight
-        callbacks = list(self.callbacks or [])
-        if self.verbose:
-            callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
-        with self._on_device():
+        with self._on_device(), self._engine() as engine:
+            callbacks = list(self.callbacks or []) if engine.is_first else []
+            if self.verbose and engine.is_first:
+                callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
             trained = train(
                 self.model_,
                 data,
@@ -242,7 +249,8 @@ class Fitting(Parameters):
                 reparameterization=config.reparameterization,
                 held_out=self._judge(held_out),
                 callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
-                checkpoints=self._checkpoints(config, digest, held_out),
+                checkpoints=self._checkpoints(config, digest, held_out, engine),
+                engine=engine,
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.model_ = trained.model
@@ -254,20 +262,20 @@ class Fitting(Parameters):
             self.elbo_ = self._bound(sample)
 
     def _checkpoints(
-        self, config: Config, digest: str, held_out: Rows | None
+        self, config: Config, digest: str, held_out: Rows | None, engine: AbstractEngine
     ) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
-        settings = {name: _listed(value) for name, value in dataclasses.asdict(config).items()}
-        return Checkpoints(
-            self.checkpoint,
-            {
-                **settings,
-                "data": digest,
-                "held_out_rows": None if held_out is None else held_out.digest(),
-            },
-            resume=self.resume,
-            seconds_between=self.checkpoint_seconds,
+        folder = self.checkpoint
+        fingerprint = {
+            **{name: _listed(value) for name, value in dataclasses.asdict(config).items()},
+            "data": digest,
+            "held_out_rows": None if held_out is None else held_out.digest(),
+        }
+        return engine.checkpoints(
+            lambda: Checkpoints(
+                folder, fingerprint, resume=self.resume, seconds_between=self.checkpoint_seconds
+            )
         )
 
     def _warn_of_too_few_steps(self, config: Config, n_steps: int) -> None:

@@ -59,6 +59,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         resume: go on from the newest checkpoint; the result is that of a training that was never stopped.
         callbacks: objects told of each record of the training; see `bochner.training.AbstractCallback`.
         device: `"cpu"`, `"gpu"`, `"gpu:1"`; None takes JAX's default.
+        distributed: `bochner.distributed.Synchronous(...)` or `Asynchronous(...)` trains on several devices or
+            processes; None trains on one device.
         random_state: seed of everything.
         verbose: 1 shows progress.
 
