@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 
 from bochner.bound import Bound
 from bochner.data.table import Table
-from bochner.distributed.processes import ProcessLostError, leave_at_once
+from bochner.distributed.processes import ProcessLostError, leave_at_once, meet
 from bochner.saving import format_arrays, parse_arrays
 from bochner.training import AbstractEngine, Checkpoints
 from bochner.training.chunk import ChunkInputs, State, run_chunk
@@ -47,6 +47,7 @@ class Devices(AbstractEngine):
         self._several = len({device.process_index for device in devices}) > 1
         self.is_first = not self._several or jax.process_index() == 0
         self._table: tuple[Table, Table] | None = None
+        self._programs: set[Any] = set()
 
     def run(self, inputs: ChunkInputs, state: State, start: int) -> tuple[State, Bound]:  # noqa: D102
         placed = dataclasses.replace(
@@ -55,6 +56,9 @@ class Devices(AbstractEngine):
             batch_sharding=self._by_rows,
         )
         with self._noticing_loss():
+            if self._several:
+                self._compile(placed, state)
+                meet()
             state, bound = run_chunk(placed, state)
             return state, jax.block_until_ready(bound)
 
@@ -82,6 +86,15 @@ class Devices(AbstractEngine):
             self._table = table, self.everywhere(table)
         return self._table[1]
 
+    def _compile(self, placed: ChunkInputs, state: State) -> None:
+        """Compile the chunk before the processes meet, by running none of its steps: that exchanges nothing."""
+        shapes = [leaf.shape for leaf in jax.tree.leaves((placed.table, placed.index))]
+        program = (placed.stage, placed.capacity, str(shapes))
+        if program not in self._programs:
+            none = dataclasses.replace(placed, n_steps=self._put(jnp.zeros((), jnp.int32)))
+            jax.block_until_ready(run_chunk(none, jax.tree.map(jnp.copy, state))[1])
+            self._programs.add(program)
+
     def _put(self, leaf: jax.Array) -> jax.Array:
         if leaf.sharding.is_equivalent_to(self._whole, leaf.ndim):
             return leaf
@@ -97,6 +110,7 @@ class Devices(AbstractEngine):
         if not self._several:
             return np.array([value])
         with self._noticing_loss():
+            meet()
             # As bytes, since JAX would round a float64 to float32.
             own = np.frombuffer(np.float64(value).tobytes(), np.uint8)
             return np.frombuffer(
@@ -110,6 +124,7 @@ class Devices(AbstractEngine):
         if self.is_first:
             own[:] = np.frombuffer(content, np.uint8)
         with self._noticing_loss():
+            meet()
             return np.asarray(multihost_utils.broadcast_one_to_all(own)).tobytes()
 
     @contextlib.contextmanager
@@ -120,7 +135,7 @@ class Devices(AbstractEngine):
             if not self._several:
                 raise
             leave_at_once()
-            raise ProcessLostError from error
+            raise ProcessLostError(error) from error
 
 
 def _on_one(leaf: jax.Array) -> jax.Array:

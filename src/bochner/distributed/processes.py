@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import ipaddress
+import itertools
 import os
 import socket
 import subprocess
@@ -11,9 +12,12 @@ import time
 import warnings
 
 import jax
+from jax._src import distributed  # JAX itself offers no way to wait without exchanging arrays
 
-_HEARTBEAT_SECONDS = 10
+_HEARTBEAT_SECONDS = 8
 _SHUTDOWN_SECONDS = 10
+_MEETING_SECONDS = 3600
+_meetings = itertools.count()
 
 _LOST = (
     "a process of the training was lost, so all of them stop. Start them all again; with the folder of the checkpoints "
@@ -31,8 +35,8 @@ if sys.stdin.buffer.read() != b"done":
 class ProcessLostError(ConnectionError):
     """Another process of a synchronous training was lost."""
 
-    def __init__(self):
-        super().__init__(_LOST)
+    def __init__(self, cause: BaseException):
+        super().__init__(f"{_LOST} ({str(cause).splitlines()[0]})")
 
 
 def join_processes(
@@ -45,7 +49,8 @@ def join_processes(
     """Become one of several processes that train in step; call it before anything else is computed.
 
     Every process then runs the same program. What is not given is found as JAX does, from Slurm, Open MPI or
-    Kubernetes. The coordinator listens on the named address only; nothing asks for a password, so keep it on a private network.
+    Kubernetes. The coordinator listens on the named address only; nothing asks for a password, so keep it on a private
+    network.
 
     Args:
         coordinator: `HOST:PORT` where process 0 listens and the others look for it.
@@ -73,6 +78,18 @@ def join_processes(
             shutdown_timeout_seconds=_SHUTDOWN_SECONDS,
         )
     _leave_last_words()
+
+
+def meet() -> None:
+    """Wait until all processes are here.
+
+    Gloo, by which CPU processes exchange sums, gives up on one that comes 30 seconds late: what takes a while, such as
+    compilation or the writing of files, must be waited for before a sum.
+    """
+    number = next(_meetings)
+    client = distributed.global_state.client
+    assert client is not None
+    client.wait_at_barrier(f"bochner-{number}", _MEETING_SECONDS * 1000)
 
 
 def leave_at_once() -> None:

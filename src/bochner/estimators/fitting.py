@@ -160,7 +160,8 @@ class Fitting(Parameters):
         generator = np.random.default_rng(config.seed)
         chosen, digest = [] if given is None else [given], hashlib.sha256()
         size = {"d_in": self.n_features_in_, "n_targets": sample.Y.shape[1]}
-        with Spool(**size, classes=self._classification) as spool:
+        where = {} if self.distributed is None else self.distributed.spool_options
+        with Spool(**size, classes=self._classification, **where) as spool:
             for batch in batches:
                 rows = self._scaled(batch)
                 if given is None and share > 0:
@@ -254,6 +255,7 @@ class Fitting(Parameters):
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.model_ = trained.model
+            self.distribution_ = engine.report
             self._warn_of_too_few_steps(config, trained.n_steps)
             self.n_steps_ = n_past + trained.n_steps
             self.history_ = self.history_ + [

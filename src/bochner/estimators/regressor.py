@@ -66,6 +66,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
     Attributes:
         config_: every setting of the fit, with the value used.
+        distribution_: with `Asynchronous`, what happened: updates, staleness, pushes dropped or refused, losses.
         elbo_: the bound on the training data at the end, in the units of y. With `omega="var-fixed"` the held epsilon
             acts as a parameter, so it is not strictly a bound on the evidence: compare models by it with care.
         history_: a list of records over the training: bound, expected log-likelihood, KL, held-out MNLL, seconds.

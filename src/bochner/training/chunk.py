@@ -86,16 +86,9 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
 
     The objective is the bound divided by the total weight of the data, which any optimizer's defaults suit.
     """
-    table, stage = inputs.table, inputs.stage
-    batch_size = table.n_rows if inputs.index is None else inputs.index.shape[1]
-    template: DeepGP = eqx.combine(state.learned, inputs.held)
+    table = inputs.table
     # The noise of all steps at once: one large draw instead of several small ones a step.
-    noise = template.draw_noise(
-        (inputs.capacity, stage.n_mc),
-        reparameterization=inputs.reparameterization,
-        batch=batch_size,
-        key=inputs.key,
-    )
+    noise = _noise(inputs, state.learned)
 
     # One vector of parameters, so that an update is a pass over one array and not several small ones a leaf.
     first_parameters, unravel = ravel_pytree(state.learned)
@@ -145,6 +138,40 @@ def bound_gradient(
         return -bound.elbo / inputs.total_weight, bound
 
     return jax.grad(loss, has_aux=True)(parameters)
+
+
+@eqx.filter_jit(compiler_options=_COMPILER_OPTIONS)  # pyright: ignore[reportCallIssue]
+def gradient_of_step(
+    inputs: ChunkInputs,
+    like: PyTree,
+    parameters: Float[Array, " parameters"],
+    noise: Noise,
+    i: Int[Array, ""],
+) -> tuple[Float[Array, " parameters"], Bound]:
+    """Compute the gradient of the batch in `inputs` with the noise of step `i`, and the bound.
+
+    Parameters are one vector, as `ravel_pytree` makes it of leaves such as those of `like`.
+    """
+    batch = inputs.table if inputs.index is None else inputs.table.rows(inputs.index[0])
+    _, unravel = ravel_pytree(like)
+    return bound_gradient(
+        inputs, parameters, unravel, batch, jax.tree.map(lambda leaf: leaf[i], noise)
+    )
+
+
+def _noise(inputs: ChunkInputs, like: PyTree) -> Noise:
+    """Draw the noise of all steps of a chunk."""
+    batch_size = inputs.table.n_rows if inputs.index is None else inputs.index.shape[1]
+    template: DeepGP = eqx.combine(like, inputs.held)
+    return template.draw_noise(
+        (inputs.capacity, inputs.stage.n_mc),
+        reparameterization=inputs.reparameterization,
+        batch=batch_size,
+        key=inputs.key,
+    )
+
+
+noise_of_chunk = eqx.filter_jit(_noise)
 
 
 def _spread(batch: Table, sharding: NamedSharding | None) -> Table:

@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 from jaxtyping import PyTree
 
 from bochner.bound import Bound
-from bochner.data.table import AbstractSteps
+from bochner.data.table import AbstractSteps, TrainingData
 from bochner.training.checkpoints import Checkpoints
 from bochner.training.chunk import ChunkInputs, State, run_chunk
 
@@ -21,6 +22,11 @@ class AbstractEngine(ABC):
     """
 
     is_first: bool = True
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What happened while it trained, in names and numbers."""
+        return {}
 
     def __enter__(self) -> "AbstractEngine":
         return self
@@ -39,6 +45,10 @@ class AbstractEngine(ABC):
     def capacity(self, of_chunk: int) -> int:
         """How many steps a chunk holds, where one on one device would hold `of_chunk`."""
         return of_chunk
+
+    def steps(self, data: TrainingData, batch_size: int, seed: tuple[int, ...]) -> AbstractSteps:
+        """Cut the rows into training steps."""
+        return data.in_steps(batch_size, seed)
 
     def rows(self, steps: AbstractSteps, start: int, n_steps: int, capacity: int):
         """Give a table, and the rows in it of each step of the chunk, as `AbstractSteps.take` does."""

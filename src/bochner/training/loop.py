@@ -154,7 +154,7 @@ class _Run:
         self.snapshot = self.fresh_snapshot = self._take_snapshot()
         self.seconds_per_step: float | None = None
         seed = tuple(np.asarray(jax.random.key_data(key)).tolist())
-        self.steps = data.in_steps(batch_size, seed)
+        self.steps = self.engine.steps(data, batch_size, seed)
         self.batch_size = self.steps.batch_size
         self.scale, self.total_weight = data.n_rows / self.batch_size, data.total_weight
         self.history: list[Record] = []
