@@ -1,0 +1,202 @@
+"""Asynchronous training on Ray with real processes, some of which are killed."""
+
+import dataclasses
+import os
+import signal
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from bochner.distributed import Asynchronous
+from bochner.distributed.cluster import connected
+from bochner.distributed.workers import Workers, WorkerSettings
+from bochner.training import Budget
+from tests.distributed.faulty_workers import Broken, NotFinite, TenTimesSlower
+from tests.distributed.sockets import descendants, listening
+from tests.training import problems
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'bochner[distributed]'")
+
+STEPS = 100
+SETTINGS = WorkerSettings(
+    n_workers=2, n_shards=1, max_staleness=None, scale_by_staleness=False, address=None,
+    gpus_a_worker=0,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """One local cluster for all tests here, as it is started for one training."""
+    with connected(None, n_cpus=6) as ray:
+        yield ray
+
+
+class OnRecord:
+    """Does something once, when training has come so far."""
+
+    def __init__(self, step, act):
+        self.step, self.act, self.done = step, act, False
+
+    def on_record(self, record):
+        if record.step >= self.step and not self.done:
+            self.done = True
+            self.act()
+
+    def on_end(self):
+        pass
+
+
+def train(worker_class=None, act=None, at=STEPS // 4, max_steps=STEPS, **changes):
+    """Train with workers; `act` is called with the engine once a quarter of the steps is done."""
+    settings = dataclasses.replace(SETTINGS, **changes)
+    engine = Workers(settings, *(() if worker_class is None else (worker_class,)))
+    callbacks = [] if act is None else [OnRecord(at, lambda: act(engine))]
+    with engine:
+        trained = problems.short_training(
+            budget=Budget(max_steps=max_steps), engine=engine, callbacks=callbacks
+        )
+    return trained, engine.report
+
+
+def assert_close(one, other):
+    for left, right in zip(problems.leaves(one), problems.leaves(other), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-5)
+
+
+def pid_of(actor):
+    return ray.get(actor.__ray_call__.remote(lambda _: os.getpid()))
+
+
+def kill(actor):
+    """End the process of an actor for good, and wait until it is gone."""
+    pid = pid_of(actor)
+    os.kill(pid, signal.SIGKILL)
+    while os.path.exists(f"/proc/{pid}/cmdline") and _alive(pid):
+        time.sleep(0.01)
+
+
+def _alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_one_worker_gives_the_result_of_a_serial_training(cluster):
+    serial = problems.short_training(budget=Budget(max_steps=STEPS))
+    trained, report = train(n_workers=1, n_shards=2)
+    assert_close(trained, serial)
+    assert report["updates"] == STEPS
+    assert report["staleness"] == {"0": STEPS}
+
+
+def test_a_killed_worker_is_replaced_and_with_one_worker_nothing_changes(cluster):
+    serial = problems.short_training(budget=Budget(max_steps=STEPS))
+    with pytest.warns(RuntimeWarning, match="worker 0 was lost and is replaced"):
+        trained, report = train(n_workers=1, act=lambda engine: kill(engine._workers[0]))
+    # The batch of the gradient that was dropped was done again, and no other twice.
+    assert_close(trained, serial)
+    assert report["workers_replaced"] == 1
+    assert report["updates"] == STEPS
+    assert report["dropped_in_flight"] <= 1
+
+
+def test_training_goes_on_without_a_killed_worker(cluster):
+    def kill_at_work(engine):
+        """Kill the worker while it holds a batch: a gradient is in flight then."""
+        pid = pid_of(engine._workers[1])
+        os.kill(pid, signal.SIGSTOP)  # whatever it does, it does not end before it is killed
+        threading.Timer(1.0, os.kill, (pid, signal.SIGKILL)).start()
+
+    with pytest.warns(RuntimeWarning, match="worker 1 was lost and is replaced"):
+        trained, report = train(act=kill_at_work, max_steps=400, at=100)
+    assert trained.n_steps == report["updates"] == sum(report["updates_of_worker"]) == 400
+    assert report["workers_replaced"] == 1
+    assert report["dropped_in_flight"] in (0, 1)
+    assert trained.history[-1].elbo > trained.history[0].elbo
+
+
+def test_a_lost_server_goes_on_from_its_last_state_and_tells_what_is_lost(cluster):
+    serial = problems.short_training(budget=Budget(max_steps=STEPS))
+    with pytest.warns(RuntimeWarning, match="the parameter server was lost"):
+        trained, report = train(n_workers=1, act=lambda engine: kill(engine._shards[0]))
+    assert report["server_restarts"] == 1
+    assert report["updates_lost"] >= 0
+    # What was lost was done again from the same state: with one worker, to the same end.
+    assert_close(trained, serial)
+
+
+def test_a_slow_worker_does_not_hold_up_the_others(cluster):
+    trained, report = train(TenTimesSlower, max_steps=300)
+    slow, fast = report["updates_of_worker"]
+    assert trained.n_steps == slow + fast == 300
+    assert fast > 2 * slow
+    assert trained.history[-1].elbo > trained.history[0].elbo
+
+
+def test_gradients_that_are_not_finite_are_refused_and_reported(cluster):
+    trained, report = train(NotFinite)
+    assert report["not_finite"] > 0
+    assert report["updates_of_worker"] == [0, STEPS]
+    assert all(np.all(np.isfinite(leaf)) for leaf in problems.leaves(trained))
+
+
+def test_staleness_stays_within_its_bound(cluster):
+    _, report = train(n_workers=3, max_staleness=1)
+    assert max(map(int, report["staleness"])) <= 1
+    assert sum(report["staleness"].values()) == report["updates"] == STEPS
+
+
+def test_an_error_of_a_worker_reaches_the_caller(cluster):
+    with pytest.raises(ValueError, match="no gradient today"):
+        train(Broken)
+
+
+def test_the_cluster_listens_on_the_loopback_only(cluster):
+    train(max_steps=20)
+    addresses = listening(descendants())
+    assert addresses, "Ray's processes listen somewhere"
+    assert {str(host) for host, _ in addresses if not host.is_loopback} == set()
+
+
+def test_there_is_no_dashboard_and_no_usage_statistics(cluster):
+    commands = []
+    for pid in descendants():
+        try:
+            with open(f"/proc/{pid}/cmdline") as file:
+                commands.append(file.read())
+        except OSError:
+            continue
+    assert any("raylet" in command for command in commands)
+    assert not any("dashboard/dashboard.py" in command for command in commands)
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("nonsense", "must be HOST:PORT"),
+        ("ray://127.0.0.1:1", "client protocol"),
+        (None, "no Ray cluster answers"),
+    ],
+)
+def test_a_wrong_address_is_a_clear_error(address, says, monkeypatch):
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    if address is None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(ValueError, match=says), connected(address, 1):
+        pass
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_workers": 0}, {"n_shards": 1.5}, {"max_staleness": -1}, {"n_workers": True}]
+)
+def test_wrong_settings_are_refused(options):
+    with pytest.raises(ValueError, match="must be a whole number"):
+        Asynchronous(**options)
