@@ -124,12 +124,12 @@ def test_a_port_in_use_is_a_clear_error():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(ValueError, match="process 0 cannot listen at 127.0.0.1"):
+        with pytest.raises(ValueError, match="process 0 cannot listen at"):
             join_processes(address, 2, 0)
 
 
 def test_a_coordinator_that_is_not_there_is_a_clear_error():
-    with pytest.raises(ValueError, match="no coordinator answers at 127.0.0.1"):
+    with pytest.raises(ValueError, match="no coordinator answers at"):
         join_processes(f"127.0.0.1:{free_port()}", 2, 1, wait_seconds=1)
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import itertools
-import math
 import warnings
 from typing import Any
 
@@ -38,6 +37,10 @@ class WorkerSettings:
     scale_by_staleness: bool
     address: str | None
     gpus_a_worker: float
+
+
+class _ServerLostError(Exception):
+    """A worker found the coordinator or a shard gone."""
 
 
 class Workers(AbstractEngine):
@@ -108,9 +111,9 @@ class Workers(AbstractEngine):
                 if self._loaded is None or self._loaded != _identity(inputs, state):
                     self._load(inputs, state, start)
                 return self._advance(inputs, state)
-            except self._ray.exceptions.RayActorError as error:
+            except (self._ray.exceptions.RayActorError, _ServerLostError) as error:
                 losses += 1
-                self._note_loss_of_server(start, error)
+                self._note_loss_of_server(start)
                 if losses > _MOST_LOSSES_IN_A_ROW:
                     raise RuntimeError(
                         f"the parameter server was lost {losses} times in a row: {error}"
@@ -194,7 +197,7 @@ class Workers(AbstractEngine):
         structure = jax.tree.structure(like.optimizer_state)
         return State(unravel(parameters), jax.tree.unflatten(structure, leaves))
 
-    def _note_loss_of_server(self, start: int, error: Exception) -> None:
+    def _note_loss_of_server(self, start: int) -> None:
         """Drop what is left of a lost server, and tell what was lost with it."""
         reached = max(self._steps_seen(), default=start)
         lost = max(reached - start, 0)
@@ -257,21 +260,21 @@ class Workers(AbstractEngine):
     def _replace_worker(self, slot: int) -> None:
         """Put another worker in the place of one that ended; errors of our own are raised."""
         assert self._coordinator is not None
+        errors = self._ray.exceptions
         try:
             self._ray.get(self._running[slot])
-        except self._ray.exceptions.RayActorError as error:
-            if error.actor_id != self._workers[slot]._actor_id.hex():
-                raise  # the worker is well; the server is not
-            reason = str(error).splitlines()[0]
-        except self._ray.exceptions.RayTaskError as error:
+        except errors.RayTaskError as error:
+            if isinstance(error, errors.RayActorError):
+                raise _ServerLostError from error
             raise error.cause from error
+        except errors.RayActorError as error:
+            reason = str(error).splitlines()[0]
         else:
-            reason = "it was replaced"
+            reason = "it ended"
         incarnation = self._ray.get(self._coordinator.replace.remote(slot))
         self._totals["workers_replaced"] += 1
-        if incarnation > _MOST_LOSSES_IN_A_ROW * (
-            1 + math.log1p(self._last_report.get("updates", 0))
-        ):
+        done = self._last_report.get("updates_of_worker", [0] * self._settings.n_workers)[slot]
+        if incarnation > _MOST_LOSSES_IN_A_ROW + done:
             raise RuntimeError(f"worker {slot} was lost {incarnation} times: {reason}")
         warnings.warn(
             f"worker {slot} was lost and is replaced; its gradient in flight is dropped.",
