@@ -1,7 +1,7 @@
 """The parameter server: shards that hold parameters, and one coordinator that decides on every push."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from bochner.training.loop import ADAM
+
+_TIMES_KEPT = 200
 
 Push = tuple[int, int, int]
 """Names a push for good: the worker's slot, which incarnation of it, and which of the slot's batches."""
@@ -127,6 +129,7 @@ class Coordinator:
         self._counts: Counter[str] = Counter()
         self._staleness: Counter[int] = Counter()
         self._by_slot: Counter[int] = Counter()
+        self._seconds: deque[tuple[float, ...]] = deque(maxlen=_TIMES_KEPT)
 
     async def begin(self, generation: int, program: dict[str, Any], step: int) -> None:
         """Take a new state, which the shards hold already, and how its gradients are computed."""
@@ -174,11 +177,16 @@ class Coordinator:
             }
 
     async def push(
-        self, push: Push, generation: int, version: int, bound: Sequence[float]
+        self,
+        push: Push,
+        generation: int,
+        version: int,
+        bound: Sequence[float],
+        seconds: Sequence[float] = (),
     ) -> tuple[str, int]:
         """Decide on a staged gradient of parameters that had had `version` updates; give the decision and the step.
 
-        The same push can come twice, and is applied once.
+        The same push can come twice, and is applied once. `seconds` says how long the worker fetched, computed, sent.
         """
         slot, incarnation, position = push
         async with self._changed:
@@ -194,6 +202,8 @@ class Coordinator:
             decision = await self._decided(push, generation, position, version, bound)
             if decision != "accepted" and decision != "repeated":
                 self._counts[decision] += 1
+            elif seconds:
+                self._seconds.append(tuple(seconds))
             self._at_work[slot] = False
             self._changed.notify_all()
             return decision, self._step
@@ -234,6 +244,10 @@ class Coordinator:
         return {
             "updates": sum(self._by_slot.values()),
             "updates_of_worker": [self._by_slot[slot] for slot in range(self._n_workers)],
+            "seconds": {
+                name: [times[i] for times in self._seconds]
+                for i, name in enumerate(("fetch", "gradient", "send"))
+            },
             "staleness": {str(value): n for value, n in sorted(self._staleness.items())},
             **{
                 name: self._counts[name]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -157,6 +158,7 @@ class Worker:
         if ticket["generation"] != self._generation:
             self._generation, program = self._wait(self._coordinator.program.remote())
             self._program = GradientProgram(program)
+        started = time.monotonic()
         fetched = self._wait([shard.fetch.remote() for shard in self._shards])
         if {generation for generation, _, _ in fetched} | {ticket["generation"]} != {
             self._generation
@@ -164,13 +166,17 @@ class Worker:
             return True  # a new stage has begun in between
         version = min(version for _, version, _ in fetched)
         parameters = np.concatenate([piece for _, _, piece in fetched])
+        has_fetched = time.monotonic()
         gradient, bound = self._gradient(parameters, ticket)
+        has_computed = time.monotonic()
         push = (self._slot, self._incarnation, ticket["position"])
         ends = np.cumsum([len(piece) for _, _, piece in fetched])[:-1]
         pieces = zip(self._shards, np.split(gradient, ends), strict=True)
         self._wait([shard.stage.remote(push, piece) for shard, piece in pieces])
+        moments = [started, has_fetched, has_computed, time.monotonic()]
+        seconds = np.diff(moments).tolist()
         _, self._step_seen = self._wait(
-            self._coordinator.push.remote(push, self._generation, version, bound.tolist())
+            self._coordinator.push.remote(push, self._generation, version, bound.tolist(), seconds)
         )
         return True
 

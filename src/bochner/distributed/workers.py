@@ -321,7 +321,9 @@ def _added(before: list[dict[str, Any]], last: dict[str, Any]) -> dict[str, Any]
     total: dict[str, Any] = {}
     for report in (*before, last):
         for name, value in report.items():
-            if isinstance(value, dict):
+            if name == "seconds":
+                total[name] = value  # the newest are enough
+            elif isinstance(value, dict):
                 old = total.setdefault(name, {})
                 for key, number in value.items():
                     old[key] = old.get(key, 0) + number
