@@ -1,6 +1,8 @@
 """A Ray cluster: joined where there is one, started on this machine alone otherwise."""
 
 import contextlib
+import importlib
+import ipaddress
 import os
 import socket
 import warnings
@@ -9,7 +11,7 @@ from typing import Any
 
 from bochner.distributed.processes import parsed_address
 
-LOOPBACK = "127.0.0.1"
+_CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 def imported_ray() -> Any:
@@ -46,21 +48,16 @@ def connected(address: str | None, n_cpus: int) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             if address is None:
-                # Ray takes a running cluster from the environment otherwise, which nobody asked for.
-                with _without("RAY_ADDRESS"):
-                    ray.init(
-                        address="local",
-                        num_cpus=n_cpus,
-                        include_dashboard=False,
-                        _node_ip_address=LOOPBACK,
-                        **quiet,
-                    )
+                with _on_the_loopback(ray):
+                    ray.init(address="local", num_cpus=n_cpus, include_dashboard=False, **quiet)
             else:
                 ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, TimeoutError) as error:
         where = "could not be started" if address is None else f"at {address} cannot be joined"
         raise ValueError(f"the Ray cluster {where}: {str(error).splitlines()[0]}") from error
     try:
+        if address is None:
+            _check_on_the_loopback(ray)
         yield ray
     finally:
         ray.shutdown()
@@ -84,10 +81,34 @@ def _check_reachable(address: str) -> None:
 
 
 @contextlib.contextmanager
-def _without(name: str) -> Iterator[None]:
-    before = os.environ.pop(name, None)
+def _on_the_loopback(ray: Any) -> Iterator[None]:
+    """Make Ray start on the loopback.
+
+    It replaces 127.0.0.1 by the machine's address, unless clusters are off, as they are by default where a firewall
+    would ask about them: then it listens on the loopback. The switch is a variable for the processes it starts and a
+    constant in this one.
+    """
+    constants = importlib.import_module("ray._private.ray_constants")
+    before, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False  # pyright: ignore[reportAttributeAccessIssue]
+    environment = dict(os.environ)
+    os.environ[_CLUSTERS] = "0"
+    # Ray would take a running cluster from there, which nobody asked for.
+    os.environ.pop("RAY_ADDRESS", None)
     try:
         yield
     finally:
-        if before is not None:
-            os.environ[name] = before
+        constants.ENABLE_RAY_CLUSTER = before  # pyright: ignore[reportAttributeAccessIssue]
+        for name in (_CLUSTERS, "RAY_ADDRESS"):
+            os.environ.pop(name, None)
+            if name in environment:
+                os.environ[name] = environment[name]
+
+
+def _check_on_the_loopback(ray: Any) -> None:
+    found = ray.util.get_node_ip_address()
+    if not ipaddress.ip_address(found).is_loopback:
+        warnings.warn(
+            f"Ray listens at {found}, where it asks for no password: keep that network private.",
+            RuntimeWarning,
+            stacklevel=4,
+        )

@@ -68,7 +68,7 @@ class Synchronous(AbstractDistribution):
 
 @dataclasses.dataclass(frozen=True)
 class Asynchronous(AbstractDistribution):
-    """Workers that do not wait for each other, around a parameter server, on Ray (the paper's supplement, section E).
+    """Workers that do not wait for each other, around a parameter server, on Ray (as in the paper's supplement).
 
     Each worker fetches parameters, computes the gradient of the bound on its own batches and pushes it; the server
     applies Adam as they come. A gradient's staleness is the number of updates between the parameters it was computed

@@ -61,7 +61,7 @@ class Workers(AbstractEngine):
         self._steps: AbstractSteps | None = None
         self._seed: tuple[int, ...] = ()
         self._generation = 0
-        self._loaded: tuple[State, Any, Any] | None = None
+        self._loaded: tuple[Any, ...] | None = None
         self._before: list[dict[str, Any]] = []  # reports of coordinators that were lost
         self._totals = {"workers_replaced": 0, "server_restarts": 0, "updates_lost": 0}
         self._coordinator, self._shards, self._workers, self._running = None, [], [], []
@@ -208,7 +208,7 @@ class Workers(AbstractEngine):
         self._totals["updates_lost"] += lost
         warnings.warn(
             f"the parameter server was lost near step {reached:,}: it goes on from step {start:,}, and the {lost:,} "
-            f"updates that followed it are lost.",
+            "updates that followed are lost.",
             RuntimeWarning,
             stacklevel=6,
         )
@@ -264,7 +264,9 @@ class Workers(AbstractEngine):
         try:
             self._ray.get(self._running[slot])
         except errors.RayTaskError as error:
-            if isinstance(error, errors.RayActorError):
+            if isinstance(error, errors.RayActorError) or isinstance(
+                error.cause, errors.RayActorError
+            ):
                 raise _ServerLostError from error
             raise error.cause from error
         except errors.RayActorError as error:
