@@ -25,7 +25,7 @@ from bochner.training.loop import ADAM
 from tests.distributed.local_actors import Handle, Loop
 from tests.training import problems
 
-BATCH, N_STEPS, RATE = 20, 12, 0.01
+BATCH, N_STEPS, RATE = 24, 12, 0.01
 STAGE = Stage(theta=True, omega=True, n_mc=1)
 SEED = (0, 3)
 KEY = jax.random.key(3)

@@ -50,11 +50,8 @@ class Devices(AbstractEngine):
         self._programs: set[Any] = set()
 
     def run(self, inputs: ChunkInputs, state: State, start: int) -> tuple[State, Bound]:  # noqa: D102
-        placed = dataclasses.replace(
-            self.everywhere(dataclasses.replace(inputs, table=None)),  # pyright: ignore[reportArgumentType]
-            table=self._placed(inputs.table),
-            batch_sharding=self._by_rows,
-        )
+        inputs = eqx.tree_at(lambda inputs: inputs.table, inputs, self._placed(inputs.table))
+        placed = dataclasses.replace(self.everywhere(inputs), batch_sharding=self._by_rows)
         with self._noticing_loss():
             if self._several:
                 self._compile(placed, state)
