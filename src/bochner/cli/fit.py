@@ -256,6 +256,7 @@ def fit(
         "bound_per_row": estimator.elbo_ / estimator.total_weight_,
         "seconds": time.monotonic() - started,
     }
+    summary |= {name: value for name, value in estimator.distribution_.items() if name != "seconds"}
     if held_out is not None:
         measured = estimator.evaluate(held_out, column)
         summary |= {f"validation_{name}": value for name, value in measured.items()}
