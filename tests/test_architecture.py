@@ -28,6 +28,7 @@ ORDER = [
     "conditioning",
     "saving",
     "training",
+    "distributed",
     "prediction",
     "metrics",
     "scores",

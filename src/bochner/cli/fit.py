@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from bochner.cli.common import AsJson, Quiet, TablePath, command, note, show, use_compilation_cache
+from bochner.cli.distribution import AskedDistribution
 from bochner.cli.settings import flags, settings_from
 
 _MODEL, _TRAINING, _LONG = "The model", "The training", "Long work"
+_SEVERAL = "Several devices, processes or hosts"
 
 
 @command
@@ -209,6 +211,42 @@ def fit(
         Path | None,
         typer.Option(metavar="DIR", help="Log for TensorBoard.", rich_help_panel=_LONG),
     ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option(help="Devices in step: a number, or all.", rich_help_panel=_SEVERAL),
+    ] = None,
+    coordinator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where process 0 listens.", rich_help_panel=_SEVERAL
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Processes in step.", rich_help_panel=_SEVERAL)
+    ] = None,
+    process_id: Annotated[
+        int | None, typer.Option(min=0, help="Which one this is.", rich_help_panel=_SEVERAL)
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Asynchronous workers.", rich_help_panel=_SEVERAL)
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="sync or async.  [default: sync]", rich_help_panel=_SEVERAL)
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RAY", help="Running Ray cluster for async workers.", rich_help_panel=_SEVERAL
+        ),
+    ] = None,
+    shared_folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder that all workers see, for large tables.",
+            rich_help_panel=_SEVERAL,
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -217,6 +255,13 @@ def fit(
     Text, categories, booleans, dates and missing values are encoded; what is not set is chosen from the size of the
     table. Types of columns and the task are found in the data.
     """
+    asked_for = AskedDistribution(
+        devices, coordinator, processes, process_id, workers, mode, address, shared_folder
+    )
+    distributed = asked_for.distribution()
+    # One of several processes speaks for all.
+    silent = not asked_for.is_first
+    quiet = quiet or silent
     asked = settings_from(config, flags(context))
     # What goes on the way belongs to the call; what is left is the estimator's.
     column, out = asked.required("target"), Path(asked.required("model"))
@@ -231,7 +276,7 @@ def fit(
     source = open_table(table)
     found_task = _find_task(source, column, asked_task, quiet)
     estimator = asked.estimator(found_task)
-    estimator.set_params(verbose=0 if quiet else 1, resume=resume)
+    estimator.set_params(verbose=0 if quiet else 1, resume=resume, distributed=distributed)
     if logs is not None:
         from bochner.training.tensorboard import TensorBoardLogger
 
@@ -241,6 +286,8 @@ def fit(
     except Exception as error:
         _say_how_to_resume(error)
         raise
+    if silent:
+        return
     estimator.save(out)
     summary = {
         "model": str(out),
@@ -253,6 +300,7 @@ def fit(
         "bound_per_row": estimator.elbo_ / estimator.total_weight_,
         "seconds": time.monotonic() - started,
     }
+    summary |= {name: value for name, value in estimator.distribution_.items() if name != "seconds"}
     if held_out is not None:
         measured = estimator.evaluate(held_out, column)
         summary |= {f"validation_{name}": value for name, value in measured.items()}

@@ -13,7 +13,7 @@ _TEXTS = ("target", "model", "task", "validation", "tensorboard", "checkpoint")
 _ONE_OR_SEVERAL = (
     "n_layers", "width", "n_random_features", "kernel", "n_mc_train", "theta_from", "omega_from",
 )  # fmt: skip
-_NOT_SETTINGS = ("callbacks", "verbose", "resume", "warm_start", "random_state")
+_NOT_SETTINGS = ("callbacks", "distributed", "verbose", "resume", "warm_start", "random_state")
 
 
 @dataclasses.dataclass

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -29,6 +30,7 @@ class Spool:
         n_targets: targets.
         classes: whether targets are numbers of classes.
         folder: where the file is made; the system's folder for temporary files by default.
+        named: whether other processes can open the file, by what `shared` tells them.
 
     Example:
         >>> import numpy as np
@@ -40,13 +42,60 @@ class Spool:
     """
 
     def __init__(
-        self, *, d_in: int, n_targets: int, classes: bool, folder: str | Path | None = None
+        self,
+        *,
+        d_in: int,
+        n_targets: int,
+        classes: bool,
+        folder: str | Path | None = None,
+        named: bool = False,
     ):
         self.d_in, self.n_targets, self.classes = d_in, n_targets, classes
         self._n_columns = d_in + n_targets + 1
-        # Removed by the system with its last handle, so that even a killed process leaves nothing behind.
-        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        if named:
+            self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115
+                dir=folder, buffering=0, prefix="bochner-", suffix=".spool"
+            )
+        else:
+            # Removed by the system with its last handle, so that even a killed process leaves nothing behind.
+            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         self.n_rows, self.total_weight = 0, 0.0
+
+    def shared(self) -> dict[str, Any]:
+        """Tell what another process needs to read the same rows."""
+        return {
+            "path": os.path.abspath(self._file.name),
+            "d_in": self.d_in,
+            "n_targets": self.n_targets,
+            "classes": self.classes,
+            "n_rows": self.n_rows,
+            "total_weight": self.total_weight,
+        }
+
+    @classmethod
+    def opened(
+        cls,
+        *,
+        path: str,
+        d_in: int,
+        n_targets: int,
+        classes: bool,
+        n_rows: int,
+        total_weight: float,
+    ) -> "Spool":
+        """Open the rows of another process's spool, to read them."""
+        spool = cls.__new__(cls)
+        spool.d_in, spool.n_targets, spool.classes = d_in, n_targets, classes
+        spool._n_columns = d_in + n_targets + 1
+        spool.n_rows, spool.total_weight = n_rows, total_weight
+        try:
+            spool._file = open(path, "rb", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"a worker cannot read the rows in {path} ({error.strerror}): name a folder that all hosts share",
+            ) from error
+        return spool
 
     def __enter__(self) -> "Spool":
         return self
@@ -151,10 +200,11 @@ class StepsOnDisk(AbstractSteps):
     def _part(self, number: int) -> Table:
         if number != self._number or self._table is None:
             self._table = None  # frees the memory before the next one is made
-            coming = self._coming.pop(number, None) or self._reader.submit(self._read, number)
-            self._table, self._number = self._spool.table(coming.result()), number
+            part = self._coming.pop(number, None) or self._reader.submit(self._read, number)
+            self._table, self._number = self._spool.table(part.result()), number
             self._order = RowOrder(self._part_rows, self.batch_size, (*self._seed, 1, number))
-            self._coming = {number + 1: self._reader.submit(self._read, number + 1)}
+            coming = number + self.stride
+            self._coming = {coming: self._reader.submit(self._read, coming)}
         return self._table
 
     def _read(self, number: int) -> np.ndarray:

@@ -55,9 +55,11 @@ class AbstractSteps(ABC):
 
     Attributes:
         batch_size: rows of a step, at most those there are.
+        stride: how many tables on the next one is that will be asked for, so that it can be read ahead.
     """
 
     batch_size: int
+    stride: int = 1
 
     @abstractmethod
     def take(

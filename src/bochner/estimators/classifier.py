@@ -63,6 +63,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         noise_variance: without effect here.
         warm_start: go on from the fitted model at the next call of `fit`.
         device: where to compute.
+        distributed: `bochner.distributed.Synchronous(...)` or `Asynchronous(...)` trains on several devices or
+            processes.
         random_state: seed of everything.
         verbose: 1 shows progress.
 
@@ -125,6 +127,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         resume=False,
         callbacks=None,
         device=None,
+        distributed=None,
         random_state=None,
         verbose=0,
     ):
@@ -168,6 +171,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             resume=resume,
             callbacks=callbacks,
             device=device,
+            distributed=distributed,
             random_state=random_state,
             verbose=verbose,
         )

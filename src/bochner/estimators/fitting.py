@@ -16,6 +16,7 @@ from bochner.data.encoding import Encoder
 from bochner.data.scaling import PREPROCESSINGS
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
+from bochner.distributed import AbstractDistribution
 from bochner.estimators.config import AUTO, Config, check_choice
 from bochner.estimators.inputs import check_no_weights
 from bochner.estimators.parameters import Parameters
@@ -36,6 +37,7 @@ from bochner.prediction import (
 from bochner.training import (
     SCHEDULES,
     AbstractCallback,
+    AbstractEngine,
     Checkpoints,
     HeldOut,
     KLWeight,
@@ -107,9 +109,8 @@ class Fitting(Parameters):
         given = {name: value for name, value in self.get_params().items() if name in names}
         if given["n_layers"] == AUTO:
             given["n_layers"] = min(self.depth_scores_, key=lambda depth: self.depth_scores_[depth])
-        situation = Situation(
-            n_rows, d_in, self._classification, more_to_come=more_to_come or bool(self.warm_start)
-        )
+        apart = more_to_come or bool(self.warm_start) or self.distributed is not None
+        situation = Situation(n_rows, d_in, self._classification, all_at_once=not apart)
         values = fill(given, self.preset, situation)
         if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
             raise ValueError(
@@ -119,6 +120,11 @@ class Fitting(Parameters):
         if not isinstance(self.checkpoint_seconds, int | float) or not self.checkpoint_seconds >= 0:
             raise ValueError(
                 f"`checkpoint_seconds` must be a number of at least 0; got {self.checkpoint_seconds!r}."
+            )
+        if not isinstance(self.distributed, AbstractDistribution | None):
+            raise ValueError(
+                "`distributed` must be None, or `Synchronous(...)` or `Asynchronous(...)` of bochner.distributed; got "
+                f"{self.distributed!r}."
             )
         if self.resume and self.checkpoint is None:
             raise ValueError("`resume` needs the folder of the checkpoints: set `checkpoint`.")
@@ -167,7 +173,8 @@ class Fitting(Parameters):
         generator = np.random.default_rng(config.seed)
         chosen, digest = [] if given is None else [given], hashlib.sha256()
         size = {"d_in": self.n_features_in_, "n_targets": sample.Y.shape[1]}
-        with Spool(**size, classes=self._classification) as spool:
+        where = {} if self.distributed is None else self.distributed.spool_options
+        with Spool(**size, classes=self._classification, **where) as spool:
             for batch in batches:
                 rows = self._scaled(batch)
                 if given is None and share > 0:
@@ -200,12 +207,12 @@ class Fitting(Parameters):
         return config
 
     def _check_all_at_once(self, config: Config, n_rows: int) -> None:
-        """Refuse batches, and rows to come, where the user wants the last layer exact."""
-        if self.warm_start or config.batch_size < n_rows:
+        """Refuse batches, several processes, and rows to come, where the user wants the last layer exact."""
+        if self.warm_start or self.distributed is not None or config.batch_size < n_rows:
             raise ValueError(
-                f'`objective="evidence"` uses all rows in each step, and its model cannot go on; got {n_rows:,} rows, '
-                f"batch_size={config.batch_size} and warm_start={self.warm_start!r}. Leave those open, or use "
-                '`objective="elbo"`.'
+                f'`objective="evidence"` uses all {n_rows:,} rows in each step, in one process, and its model cannot '
+                f"go on; got batch_size={config.batch_size}, warm_start={self.warm_start!r} and "
+                f'distributed={self.distributed!r}. Leave those open, or use `objective="elbo"`.'
             )
 
     def _let_it_go_on(self) -> None:
@@ -296,10 +303,10 @@ class Fitting(Parameters):
         """Train the model on scaled rows, and estimate the bound on a sample of them."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
         self.trained_weight_ = data.total_weight
-        callbacks = list(self.callbacks or [])
-        if self.verbose:
-            callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
-        with self._on_device():
+        with self._on_device(), self._engine() as engine:
+            callbacks = list(self.callbacks or []) if engine.is_first else []
+            if self.verbose and engine.is_first:
+                callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
             trained = train(
                 self.model_,
                 data,
@@ -314,10 +321,12 @@ class Fitting(Parameters):
                 averaging=config.averaging,
                 held_out=self._judge(config, data, held_out),
                 callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
-                checkpoints=self._checkpoints(config, digest, held_out),
+                checkpoints=self._checkpoints(config, digest, held_out, engine),
+                engine=engine,
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.model_ = self._ready(config, data, trained.model)
+            self.distribution_ = engine.report
             self._warn_of_too_few_steps(config, trained.n_steps)
             self.n_steps_ = n_past + trained.n_steps
             self.history_ = self.history_ + [
@@ -326,20 +335,20 @@ class Fitting(Parameters):
             self.elbo_ = self._bound(sample)
 
     def _checkpoints(
-        self, config: Config, digest: str, held_out: Rows | None
+        self, config: Config, digest: str, held_out: Rows | None, engine: AbstractEngine
     ) -> Checkpoints | None:
         if self.checkpoint is None:
             return None
-        settings = {name: _listed(value) for name, value in dataclasses.asdict(config).items()}
-        return Checkpoints(
-            self.checkpoint,
-            {
-                **settings,
-                "data": digest,
-                "held_out_rows": None if held_out is None else held_out.digest(),
-            },
-            resume=self.resume,
-            seconds_between=self.checkpoint_seconds,
+        folder = self.checkpoint
+        fingerprint = {
+            **{name: _listed(value) for name, value in dataclasses.asdict(config).items()},
+            "data": digest,
+            "held_out_rows": None if held_out is None else held_out.digest(),
+        }
+        return engine.checkpoints(
+            lambda: Checkpoints(
+                folder, fingerprint, resume=self.resume, seconds_between=self.checkpoint_seconds
+            )
         )
 
     def _warn_of_too_few_steps(self, config: Config, n_steps: int) -> None:

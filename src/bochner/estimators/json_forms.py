@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from bochner.saving import ModelFileError
 
 # They belong to one machine or one call; where a file is opened the device may not exist.
-_NOT_STORED = {"device", "checkpoint", "resume", "callbacks"}
+_NOT_STORED = {"device", "distributed", "checkpoint", "resume", "callbacks"}
 _MOST_CLASS_CHARACTERS = 10_000_000
 _CLASS_DTYPES = re.compile(r"str|object|bool|u?int(8|16|32|64)|float(16|32|64)")
 

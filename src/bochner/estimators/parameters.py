@@ -25,6 +25,7 @@ from bochner.likelihoods import AbstractLikelihood
 from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.prediction import Posterior
+from bochner.training import AbstractEngine, OneDevice
 
 
 class Parameters(BaseEstimator, metaclass=ABCMeta):
@@ -72,6 +73,7 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         resume=False,
         callbacks=None,
         device=None,
+        distributed=None,
         random_state=None,
         verbose=0,
     ):
@@ -114,6 +116,7 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         self.resume = resume
         self.callbacks = callbacks
         self.device = device
+        self.distributed = distributed
         self.random_state = random_state
         self.verbose = verbose
 
@@ -178,7 +181,7 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
             return contextlib.nullcontext()
         platform, _, number = str(self.device).partition(":")
         try:
-            devices = jax.devices(platform)
+            devices = jax.local_devices(backend=platform)
             return jax.default_device(devices[int(number or 0)])
         except (RuntimeError, IndexError, ValueError) as error:
             available = ", ".join(sorted({device.platform for device in jax.devices()}))
@@ -186,6 +189,13 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
                 f"`device` must name a device such as 'cpu' or 'gpu:0'; got {self.device!r}. "
                 f"Available here: {available}."
             ) from error
+
+    def _engine(self) -> AbstractEngine:
+        """Where the steps of a training run."""
+        if self.distributed is None:
+            return OneDevice()
+        platform = None if self.device is None else str(self.device).partition(":")[0]
+        return self.distributed.engine(platform)
 
     def _posterior(self, n_draws: int | None = None, key: jax.Array | None = None) -> Posterior:
         return Posterior.draw(

@@ -20,14 +20,14 @@ class Situation:
         n_rows: rows of the training data.
         d_in: inputs.
         classification: whether the task is classification.
-        more_to_come: whether further rows may follow these.
+        all_at_once: whether these are all rows that there will be, and one process has them all.
         asked: what the user has set.
     """
 
     n_rows: int
     d_in: int
     classification: bool
-    more_to_come: bool = False
+    all_at_once: bool = True
     asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -135,11 +135,11 @@ def _few_features(situation: Situation) -> int:
 
 
 def _last_layer_can_be_integrated(situation: Situation) -> bool:
-    """Whether nothing speaks against the evidence as the objective: the task, rows to come, or what the user set."""
+    """Whether nothing speaks against the evidence as the objective: the task, rows elsewhere, or what the user set."""
     asked = situation.asked
     return (
         not situation.classification
-        and not situation.more_to_come
+        and situation.all_at_once
         and asked.get("objective", "evidence") == "evidence"
         and asked.get("likelihood", "gaussian") in ("gaussian", "heteroscedastic")
         and asked.get("omega") != "var-resampled"

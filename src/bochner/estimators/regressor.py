@@ -70,12 +70,15 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         resume: go on from the newest checkpoint; the result is that of a training that was never stopped.
         callbacks: objects told of each record of the training; see `bochner.training.AbstractCallback`.
         device: `"cpu"`, `"gpu"`, `"gpu:1"`; None takes JAX's default.
+        distributed: `bochner.distributed.Synchronous(...)` or `Asynchronous(...)` trains on several devices or
+            processes; None trains on one device.
         random_state: seed of everything.
         verbose: 1 shows progress.
 
     Attributes:
         config_: every setting of the fit, with the value used.
         depth_scores_: held-out MNLL of each number of layers, with `n_layers="auto"`.
+        distribution_: with `Asynchronous`, what happened: updates, staleness, pushes dropped or refused, losses.
         elbo_: the bound on the training data at the end, in the units of y. With `omega="var-fixed"` the held epsilon
             acts as a parameter, so it is not strictly a bound on the evidence: compare models by it with care.
         history_: a list of records over the training: bound, expected log-likelihood, KL, held-out MNLL, seconds.

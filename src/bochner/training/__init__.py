@@ -2,6 +2,7 @@
 
 from bochner.training.budget import SCHEDULES, AbstractSchedule, Budget, Constant, Cosine, KLWeight
 from bochner.training.checkpoints import CheckpointError, Checkpoints, TrainingStoppedError
+from bochner.training.engine import AbstractEngine, OneDevice
 from bochner.training.loop import HeldOut, Trained, TrainingDivergedError, train
 from bochner.training.progress import AbstractCallback, ProgressBar, Record
 from bochner.training.stages import Plan, Stage, trainable
@@ -10,6 +11,7 @@ from bochner.training.tensorboard import TensorBoardLogger
 __all__ = [
     "SCHEDULES",
     "AbstractCallback",
+    "AbstractEngine",
     "AbstractSchedule",
     "Budget",
     "CheckpointError",
@@ -18,6 +20,7 @@ __all__ = [
     "Cosine",
     "HeldOut",
     "KLWeight",
+    "OneDevice",
     "Plan",
     "ProgressBar",
     "Record",

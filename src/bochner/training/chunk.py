@@ -1,16 +1,19 @@
 """The compiled unit of training: a chunk of steps in one program."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
+from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from bochner.bound import Bound
 from bochner.data.table import Table
 from bochner.members import Members
-from bochner.model import DeepGP
+from bochner.model import DeepGP, Noise
 from bochner.objectives import AbstractObjective, Elbo
 from bochner.reparameterization import AbstractReparameterization
 from bochner.training.budget import AbstractSchedule, KLWeight
@@ -54,6 +57,7 @@ class ChunkInputs(eqx.Module):
         averaging: share of the running average that a step keeps; only where the state has one.
         kl_weight: what the KL counts, over the budget.
         objective: what is maximized.
+        batch_sharding: how the rows of a batch are spread over devices; None where there is one.
     """
 
     held: PyTree
@@ -73,6 +77,7 @@ class ChunkInputs(eqx.Module):
     objective: AbstractObjective = Elbo()
     kl_weight: KLWeight = KLWeight()
     averaging: float = eqx.field(static=True, default=0.0)
+    batch_sharding: NamedSharding | None = eqx.field(static=True, default=None)
 
 
 def chunk_capacity(
@@ -93,41 +98,22 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
 
     The objective is divided by the total weight of the data, which any optimizer's defaults suit.
     """
-    table, stage = inputs.table, inputs.stage
-    batch_size = table.n_rows if inputs.index is None else inputs.index.shape[1]
-    template: DeepGP | Members = eqx.combine(state.learned, inputs.held)
+    table = inputs.table
     # The noise of all steps at once: one large draw instead of several small ones a step.
-    noise = template.draw_noise(
-        (inputs.capacity, stage.n_mc),
-        reparameterization=inputs.reparameterization,
-        batch=batch_size,
-        key=inputs.key,
-    )
+    noise = _noise(inputs, state.learned)
 
     # One vector of parameters, so that an update is a pass over one array and not several small ones a leaf.
     first_parameters, unravel = ravel_pytree(state.learned)
     first_average = None if state.average is None else ravel_pytree(state.average)[0]
 
-    def loss(parameters, batch: Table, step_noise, kl_weight):
-        bound = inputs.objective(
-            eqx.combine(unravel(parameters), inputs.held),
-            batch,
-            step_noise,
-            inputs.reparameterization,
-            scale=inputs.scale,
-            one_at_a_time=_one_sample_at_a_time(),
-        )
-        # Of members the bound is the mean, and each is to have the gradient that it would have alone.
-        total = template.n_members * (bound.ell - kl_weight * bound.kl)
-        return -total / inputs.total_weight, bound
-
     def step(i, carry):
         parameters, average, optimizer_state, totals = carry
         fraction = inputs.fractions[0] + i * inputs.fractions[1]
         batch = table if inputs.index is None else table.rows(inputs.index[i])
+        batch = _spread(batch, inputs.batch_sharding)
         step_noise = jax.tree.map(lambda leaf: leaf[i], noise)
-        gradient, bound = jax.grad(loss, has_aux=True)(
-            parameters, batch, step_noise, inputs.kl_weight(fraction)
+        gradient, bound = objective_gradient(
+            inputs, parameters, unravel, batch, step_noise, fraction
         )
         updates, optimizer_state = inputs.optimizer.update(
             unravel(gradient), optimizer_state, unravel(parameters)
@@ -136,6 +122,9 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         parameters = parameters + factor * ravel_pytree(updates)[0]
         if average is not None:
             average = parameters + inputs.averaging * (average - parameters)
+        parameters, average, optimizer_state = _whole(
+            (parameters, average, optimizer_state), inputs.batch_sharding
+        )
         return parameters, average, optimizer_state, jax.tree.map(jnp.add, totals, bound)
 
     totals = Bound(*(jnp.zeros(()) for _ in Bound._fields))
@@ -145,6 +134,78 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
     mean = jax.tree.map(lambda total: total / inputs.n_steps, totals)
     averaged = None if average is None else unravel(average)
     return State(unravel(parameters), optimizer_state, averaged), mean
+
+
+def objective_gradient(
+    inputs: ChunkInputs,
+    parameters: Float[Array, " parameters"],
+    unravel: Callable[[Array], PyTree],
+    batch: Table,
+    noise: Noise,
+    fraction: Float[Array, ""],
+) -> tuple[Float[Array, " parameters"], Bound]:
+    """Differentiate the negative objective of a batch, divided by the total weight; give the bound too."""
+
+    def loss(parameters):
+        model: DeepGP | Members = eqx.combine(unravel(parameters), inputs.held)
+        bound = inputs.objective(
+            model,
+            batch,
+            noise,
+            inputs.reparameterization,
+            scale=inputs.scale,
+            one_at_a_time=_one_sample_at_a_time(),
+        )
+        # Of members the bound is the mean, and each is to have the gradient that it would have alone.
+        total = model.n_members * (bound.ell - inputs.kl_weight(fraction) * bound.kl)
+        return -total / inputs.total_weight, bound
+
+    return jax.grad(loss, has_aux=True)(parameters)
+
+
+@eqx.filter_jit(compiler_options=_COMPILER_OPTIONS)  # pyright: ignore[reportCallIssue]
+def gradient_of_step(
+    inputs: ChunkInputs,
+    like: PyTree,
+    parameters: Float[Array, " parameters"],
+    noise: Noise,
+    i: Int[Array, ""],
+) -> tuple[Float[Array, " parameters"], Bound]:
+    """Compute the gradient of the batch in `inputs` with the noise of step `i`, and the bound.
+
+    Parameters are one vector, as `ravel_pytree` makes it of leaves such as those of `like`.
+    """
+    batch = inputs.table if inputs.index is None else inputs.table.rows(inputs.index[0])
+    _, unravel = ravel_pytree(like)
+    step_noise = jax.tree.map(lambda leaf: leaf[i], noise)
+    return objective_gradient(inputs, parameters, unravel, batch, step_noise, inputs.fractions[0])
+
+
+def _noise(inputs: ChunkInputs, like: PyTree) -> Noise:
+    """Draw the noise of all steps of a chunk."""
+    batch_size = inputs.table.n_rows if inputs.index is None else inputs.index.shape[1]
+    template: DeepGP | Members = eqx.combine(like, inputs.held)
+    return template.draw_noise(
+        (inputs.capacity, inputs.stage.n_mc),
+        reparameterization=inputs.reparameterization,
+        batch=batch_size,
+        key=inputs.key,
+    )
+
+
+noise_of_chunk = eqx.filter_jit(_noise)
+
+
+def _spread(batch: Table, sharding: NamedSharding | None) -> Table:
+    """Give each device its rows of a batch, from which the compiler derives what else is divided, and the sums."""
+    return batch if sharding is None else jax.lax.with_sharding_constraint(batch, sharding)
+
+
+def _whole(tree: PyTree, sharding: NamedSharding | None) -> PyTree:
+    """Keep the same arrays on all devices."""
+    if sharding is None:
+        return tree
+    return jax.lax.with_sharding_constraint(tree, NamedSharding(sharding.mesh, PartitionSpec()))
 
 
 def _one_sample_at_a_time() -> bool:

@@ -27,7 +27,8 @@ from bochner.training.checkpoints import (
     filled,
     named_arrays,
 )
-from bochner.training.chunk import ChunkInputs, State, chunk_capacity, run_chunk
+from bochner.training.chunk import ChunkInputs, State, chunk_capacity
+from bochner.training.engine import AbstractEngine, OneDevice
 from bochner.training.interruption import listen_for_stop
 from bochner.training.progress import AbstractCallback, Record
 from bochner.training.stages import Plan, Stage, trainable
@@ -85,9 +86,12 @@ def train(
     held_out: HeldOut | None = None,
     callbacks: Sequence[AbstractCallback] = (),
     checkpoints: Checkpoints | None = None,
+    engine: AbstractEngine | None = None,
     key: PRNGKeyArray,
 ) -> Trained:
     """Maximize the bound, or another objective, by stochastic gradients.
+
+    `engine` says where the steps run: on one device by default.
 
     With `checkpoints` the training goes on from the newest one, if asked to, and SIGINT or SIGTERM end the chunk, write
     one more and raise `TrainingStoppedError`. Under a budget of steps, a training that was ended at any moment and went
@@ -119,7 +123,8 @@ def train(
     """
     run = _Run(
         model, data, plan, budget, batch_size, learning_rate, schedule, optimizer, objective,
-        reparameterization, kl_weight, averaging, held_out, callbacks, checkpoints, key,
+        reparameterization, kl_weight, averaging, held_out, callbacks, checkpoints,
+        engine or OneDevice(), key,
     )  # fmt: skip
     try:
         return run.to_the_end()
@@ -141,8 +146,9 @@ class _Run:
 
     def __init__(
         self, model, data, plan, budget, batch_size, learning_rate, schedule, optimizer, objective,
-        reparameterization, kl_weight, averaging, held_out, callbacks, checkpoints, key,
+        reparameterization, kl_weight, averaging, held_out, callbacks, checkpoints, engine, key,
     ):  # fmt: skip
+        self.engine: AbstractEngine = engine
         self.plan, self.budget, self.checkpoints = plan, budget, checkpoints
         self.learning_rate, self.schedule = learning_rate, schedule
         self.optimizer, self.objective = optimizer, objective
@@ -151,6 +157,7 @@ class _Run:
         self.held_out, self.callbacks, self.key = held_out, callbacks, key
 
         self.started = time.monotonic()
+        self.seconds = 0.0
         self.step, self.halvings = 0, 0
         self.stage = plan.stage(0, 0.0)
         self.state, self.held = self._begin_stage(model, self.stage)
@@ -158,7 +165,7 @@ class _Run:
         self.snapshot = self.fresh_snapshot = self._take_snapshot()
         self.seconds_per_step: float | None = None
         seed = tuple(np.asarray(jax.random.key_data(key)).tolist())
-        self.steps = data.in_steps(batch_size, seed)
+        self.steps = self.engine.steps(data, batch_size, seed)
         self.batch_size = self.steps.batch_size
         self.scale, self.total_weight = data.n_rows / self.batch_size, data.total_weight
         self.history: list[Record] = []
@@ -172,16 +179,17 @@ class _Run:
             with self.checkpoints.in_use():
                 self._restore(self.checkpoints.newest())
                 with listen_for_stop() as request:
-                    self._run_all_chunks(lambda: self._keep(request.signal))
+                    self._run_all_chunks(lambda: self._keep(self.engine.heard(request.signal)))
                 self._write_checkpoint()
         model = self._result() if self.best is None else self.best
-        return Trained(model=model, history=self.history, n_steps=self.step)
+        return Trained(model=self.engine.here(model), history=self.history, n_steps=self.step)
 
     def _run_all_chunks(self, after_chunk: Callable[[], None]) -> None:
         while self._goes_on():
             fraction = self._fraction()
             self._enter(self.plan.stage(self.step, fraction))
             n_steps, bound = self._run_one_chunk(fraction)
+            self._look_at_the_clock()
             if not _is_finite(bound):
                 self._recover()
                 continue
@@ -194,6 +202,7 @@ class _Run:
             after_chunk()
 
     def _goes_on(self) -> bool:
+        self._look_at_the_clock()
         if self._is_hopeless():
             return False
         if self.step == 0 or self._fraction() < 1.0:
@@ -213,13 +222,21 @@ class _Run:
         return eqx.combine(self.state.average, self.held)
 
     def _fraction(self) -> float:
-        return self.budget.fraction(self.step, time.monotonic() - self.started)
+        return self.budget.fraction(self.step, self.seconds)
+
+    def _look_at_the_clock(self) -> None:
+        self.seconds = self._agreed_time(time.monotonic() - self.started)
+
+    def _agreed_time(self, seconds: float) -> float:
+        """Where time decides something, all processes take the first one's."""
+        return seconds if self.budget.max_seconds is None else self.engine.agreed(seconds)
 
     def _begin_stage(self, model: DeepGP | Members, stage: Stage) -> tuple[State, Any]:
         # Copies, since the chunk overwrites its buffers and the caller's model must stay whole.
-        learned, held = eqx.partition(_copied(model), trainable(model, stage))
+        learned, held = eqx.partition(_copied(self.engine.here(model)), trainable(model, stage))
         average = _copied(learned) if self.averaging else None
-        return State(learned, self.optimizer.init(learned), average), held
+        state = State(learned, self.optimizer.init(learned), average)
+        return self.engine.everywhere(state), self.engine.everywhere(held)
 
     def _enter(self, stage: Stage) -> None:
         if stage == self.stage:
@@ -235,28 +252,29 @@ class _Run:
         known = self.seconds_per_step is not None
         inputs, n_steps = self._chunk_inputs(fraction, self._step_size())
         started = time.monotonic()
-        self.state, bound = run_chunk(inputs, self.state)
+        self.state, bound = self.engine.run(inputs, self.state, self.step)
         values = _floats(bound)
         # The first chunk of a stage compiles, which says nothing about the steps.
-        self.seconds_per_step = (time.monotonic() - started) / n_steps if known else math.inf
+        taken = self._agreed_time((time.monotonic() - started) / n_steps)
+        self.seconds_per_step = taken if known else math.inf
         return n_steps, values
 
     def _bound_now(self) -> Bound:
         """Compute the bound of the present parameters with the compiled chunk, by a step of size zero."""
         inputs, _ = self._chunk_inputs(1.0, step_size=0.0, max_steps=1)
-        return _floats(run_chunk(inputs, _copied(self.state))[1])
+        return _floats(self.engine.bound(inputs, _copied(self.state), self.step))
 
     def _chunk_inputs(
         self, fraction: float, step_size: float, max_steps: int | None = None
     ) -> tuple[ChunkInputs, int]:
-        capacity = chunk_capacity(
-            self._model(), self.stage, self.reparameterization, self.batch_size
+        capacity = self.engine.capacity(
+            chunk_capacity(self._model(), self.stage, self.reparameterization, self.batch_size)
         )
         if self.budget.max_steps is not None:
             # A record ends a chunk, and noise for steps after it would be drawn in vain.
             capacity = min(capacity, max(math.ceil(self.budget.max_steps / _N_RECORDS), 1))
         n_steps = min([capacity, *self._steps_to_events(fraction), max_steps or capacity])
-        table, rows = self.steps.take(self.step, n_steps, capacity)
+        table, rows = self.engine.rows(self.steps, self.step, n_steps, capacity)
         per_step = 0.0 if self.budget.max_steps is None else 1.0 / self.budget.max_steps
         return ChunkInputs(
             held=self.held,
@@ -281,7 +299,7 @@ class _Run:
     def _steps_to_events(self, fraction: float) -> list[int]:
         """Steps to what must fall on the end of a chunk: stage changes, new rows, records, the end of the budget."""
         events = self.plan.steps_to_next(self.step, self.budget)
-        of_table = self.steps.steps_of_table(self.step)
+        of_table = self.engine.steps_of_table(self.steps, self.step)
         if of_table is not None:
             events.append(of_table)
         if self.budget.max_seconds is not None:
@@ -322,7 +340,7 @@ class _Run:
         last = self.history[-1].fraction if self.history else 0.0
         if math.floor(fraction * times + 1e-9) <= math.floor(last * times + 1e-9):
             return None
-        mnll = self.held_out.mnll(self._result())
+        mnll = self.engine.agreed(self.held_out.mnll(self.engine.here(self._result())))
         if mnll < self.best_mnll:
             self.best, self.best_mnll, self.without_improvement = _copied(self._result()), mnll, 0
         else:
@@ -390,8 +408,8 @@ class _Run:
             moments[name] = _Snapshot(
                 moment["step"],
                 stage,
-                filled(f"{name}.state", state, arrays),
-                filled(f"{name}.held", held, arrays),
+                self.engine.everywhere(filled(f"{name}.state", state, arrays)),
+                self.engine.everywhere(filled(f"{name}.held", held, arrays)),
             )
         now = moments["now"]
         self.step, self.stage, self.state, self.held = now.step, now.stage, now.state, now.held

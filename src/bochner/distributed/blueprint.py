@@ -1,0 +1,156 @@
+"""The form of a model as plain JSON, so that messages between processes hold arrays and JSON only."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bochner.hyperparameters import THETAS
+from bochner.kernels import KERNELS, AbstractKernel
+from bochner.layers import LayerSettings
+from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
+from bochner.members import Members
+from bochner.model import DeepGP
+from bochner.objectives import OBJECTIVES, AbstractObjective, Elbo
+from bochner.reparameterization import (
+    AbstractReparameterization,
+    DrawWeights,
+    LocalReparameterization,
+)
+from bochner.spectra import SPECTRA
+
+_LIKELIHOODS = {**REGRESSION_LIKELIHOODS, **CLASSIFICATION_LIKELIHOODS}
+_REPARAMETERIZATIONS: dict[str, type[AbstractReparameterization]] = {
+    "draw-weights": DrawWeights,
+    "local": LocalReparameterization,
+}
+
+
+def described(
+    model: DeepGP | Members,
+    reparameterization: AbstractReparameterization,
+    n_targets: int,
+    objective: AbstractObjective = Elbo(),  # noqa: B008
+) -> dict[str, Any]:
+    """Describe a model whose parts all have a name in configurations.
+
+    Example:
+        >>> import jax
+        >>> from bochner.distributed.blueprint import described, skeleton
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.model import DeepGP
+        >>> from bochner.reparameterization import DrawWeights
+        >>> model = DeepGP.start(
+        ...     [LayerSettings(2), LayerSettings(1)], Gaussian.start(1), d_in=3, feed_inputs=True,
+        ...     key=jax.random.key(0),
+        ... )
+        >>> blueprint = described(model, DrawWeights(), n_targets=1)
+        >>> blueprint["layers"][0]["kernel"], blueprint["likelihood"]
+        ('rbf', 'gaussian')
+        >>> jax.tree.structure(skeleton(blueprint)) == jax.tree.structure(model)
+        True
+    """
+    one = model.each()[0] if isinstance(model, Members) else model
+    layers = [
+        {
+            "width": layer.width,
+            "n_rf": layer.n_rf,
+            "kernel": _name_of_kernel(layer.kernel),
+            "omega": _name(layer.spectrum, SPECTRA, "treatment of the frequencies"),
+            "ard": layer.kernel.log_lengthscale.ndim > 0,
+            "theta": _name(layer.theta, THETAS, "treatment of theta"),
+            "theta_deviation": float(getattr(layer.theta, "deviation", 1.0)),
+            "residual": bool(layer.residual),
+        }
+        for layer in one.layers
+    ]
+    blueprint = {
+        "layers": layers,
+        "n_members": model.n_members,
+        "d_in": _d_in(one),
+        "feed_inputs": bool(one.feed_inputs),
+        "likelihood": _name(one.likelihood, _LIKELIHOODS, "likelihood"),
+        "objective": _name(objective, OBJECTIVES, "objective"),
+        "n_targets": n_targets,
+        "reparameterization": _name(reparameterization, _REPARAMETERIZATIONS, "reparameterization"),
+    }
+    found = skeleton(blueprint)
+    if jax.tree.structure(found) != jax.tree.structure(model) or any(
+        one.shape != other.shape
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(model), strict=True)
+    ):
+        raise ValueError(
+            "this model has parts of its own, which cannot be sent to workers by name."
+        )
+    return blueprint
+
+
+def skeleton(blueprint: Mapping[str, Any]) -> DeepGP | Members:
+    """Give a model of the form described, all its arrays zero."""
+    settings = [
+        LayerSettings(
+            width=layer["width"],
+            n_rf=layer["n_rf"],
+            kernel=KERNELS[layer["kernel"]],
+            omega=SPECTRA[layer["omega"]],
+            ard=layer["ard"],
+            theta=THETAS[layer["theta"]],
+            theta_deviation=layer["theta_deviation"],
+            residual=layer["residual"],
+        )
+        for layer in blueprint["layers"]
+    ]
+    likelihood = _LIKELIHOODS[blueprint["likelihood"]]
+
+    def start(key: jax.Array) -> DeepGP:
+        return DeepGP.start(
+            settings,
+            likelihood.from_targets(np.zeros((1, blueprint["n_targets"])), 1.0),
+            d_in=blueprint["d_in"],
+            feed_inputs=blueprint["feed_inputs"],
+            key=key,
+        )
+
+    def start_all() -> DeepGP | Members:
+        key, n_members = jax.random.key(0), blueprint["n_members"]
+        return start(key) if n_members == 1 else Members.start(start, n_members, key=key)
+
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(start_all))
+
+
+def objective_of(blueprint: Mapping[str, Any]) -> AbstractObjective:
+    """Give the described objective."""
+    return OBJECTIVES[blueprint["objective"]]()
+
+
+def reparameterization_of(blueprint: Mapping[str, Any]) -> AbstractReparameterization:
+    """Give the described way in which the randomness of q(W) enters."""
+    return _REPARAMETERIZATIONS[blueprint["reparameterization"]]()
+
+
+def _d_in(model: DeepGP) -> int:
+    spectrum = model.layers[0].spectrum
+    matrix = next(leaf for leaf in jax.tree.leaves(spectrum) if leaf.ndim == 2)
+    return matrix.shape[0]
+
+
+def _name_of_kernel(kernel: AbstractKernel) -> str:
+    # A kernel's static fields are part of its structure.
+    structure = jax.tree.structure(kernel)
+    for name, make in KERNELS.items():
+        like = make(log_variance=jnp.zeros(()), log_lengthscale=jnp.zeros(()))
+        if jax.tree.structure(like) == structure:
+            return name
+    raise ValueError(f"the kernel {kernel!r} has no name, by which workers could make it.")
+
+
+def _name(part: Any, known: Mapping[str, type], kind: str) -> str:
+    for name, each in known.items():
+        if type(part) is each:
+            return name
+    raise ValueError(
+        f"the {kind} {type(part).__name__} has no name, by which workers could make it."
+    )

@@ -1,0 +1,42 @@
+"""The simulated clock keeps to what can be computed by hand, and one simulated worker is a serial training."""
+
+import numpy as np
+import pytest
+
+from experiments.simulated_workers import Simulated, SimulatedWorkers, Times, Timetable
+from tests.training import problems
+
+
+def times(gradient=1.0, apply=0.001, transport=0.0):
+    return Times((transport / 2,), (gradient,), (transport / 2,), (apply,))
+
+
+@pytest.mark.parametrize("n_workers", [1, 4, 10])
+def test_workers_that_compute_most_of_the_time_share_the_work(n_workers):
+    timetable = Timetable(n_workers, times(), seed=0)
+    for _ in range(1000):
+        timetable.next()
+    assert timetable.seconds == pytest.approx(1000 / n_workers * 1.001, rel=0.02)
+
+
+def test_a_server_is_the_limit_once_its_updates_take_all_the_time():
+    timetable = Timetable(100, times(gradient=1.0, apply=0.1), seed=0)
+    for _ in range(1000):
+        timetable.next()
+    assert timetable.seconds == pytest.approx(1000 * 0.1, rel=0.02)
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_staleness_is_one_less_than_the_workers_where_all_are_alike(n_workers):
+    engine = SimulatedWorkers(Simulated(n_workers, times()))
+    problems.short_training(engine=engine)
+    counts = engine.report["staleness"]
+    assert sum(counts.values()) == 60
+    assert counts[str(n_workers - 1)] >= 60 - n_workers
+
+
+def test_one_simulated_worker_gives_the_result_of_a_serial_training():
+    serial = problems.short_training()
+    simulated = problems.short_training(engine=SimulatedWorkers(Simulated(1, times())))
+    for left, right in zip(problems.leaves(serial), problems.leaves(simulated), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-5)
