@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
+from bochner.hyperparameters import VariationalTheta
+from bochner.members import Members
+from bochner.objectives import Predictive
+from bochner.training import KLWeight, Plan
 from experiments.simulated_workers import Simulated, SimulatedWorkers, Times, Timetable
+from tests import examples
 from tests.training import problems
 
 
@@ -40,3 +45,27 @@ def test_one_simulated_worker_gives_the_result_of_a_serial_training():
     simulated = problems.short_training(engine=SimulatedWorkers(Simulated(1, times())))
     for left, right in zip(problems.leaves(serial), problems.leaves(simulated), strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-5)
+
+
+def test_workers_rebuild_members_and_what_else_a_model_may_hold():
+    models = [
+        examples.shaken(problems.model(2, width=2, theta=VariationalTheta), seed)
+        for seed in range(2)
+    ]
+    settings = {
+        "started": Members.of(models),
+        "objective": Predictive(),
+        "kl_weight": KLWeight(0.5),
+        "plan": Plan(n_mc=2, n_mc_final=2),
+        "max_steps": 20,
+    }
+    serial = problems.short_training(**settings)
+    simulated = problems.short_training(**settings, engine=SimulatedWorkers(Simulated(1, times())))
+    for left, right in zip(problems.leaves(serial), problems.leaves(simulated), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{"averaging": 0.9}, {"kl_weight": KLWeight(1.0, 0.5)}])
+def test_what_workers_cannot_do_is_refused(settings):
+    with pytest.raises(ValueError, match="neither `averaging` nor `kl_warmup`"):
+        problems.short_training(engine=SimulatedWorkers(Simulated(1, times())), **settings)

@@ -1,7 +1,5 @@
 """A worker's gradients are those of the compiled steps on one device."""
 
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,7 +10,7 @@ from jax.flatten_util import ravel_pytree
 from bochner.data.spool import Spool
 from bochner.distributed.blueprint import described, skeleton
 from bochner.distributed.server import Coordinator, ParameterShard
-from bochner.distributed.worker import Worker, step_of_shard
+from bochner.distributed.worker import Worker, program_of, step_of_shard
 from bochner.kernels import KERNELS
 from bochner.layers import LayerSettings
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS, Gaussian
@@ -57,13 +55,7 @@ def trained_by_one_worker(n_shards, reparameterization=DrawWeights(), spool=None
         shard.load(1, piece, None, version=0)
     handles = [Handle(shard) for shard in shards]
     coordinator = Coordinator(handles, 1, None, False)
-    program = {
-        "blueprint": described(problems.model(), reparameterization, 1),
-        "stage": dataclasses.asdict(STAGE),
-        "held": [np.asarray(leaf) for leaf in jax.tree.leaves(inputs.held)],
-        "scale": float(inputs.scale),
-        "total_weight": float(inputs.total_weight),
-    }
+    program = program_of(inputs, state.learned, n_targets=1)
     loop.wait(coordinator.begin(1, program, 0))
     settings = {"n_workers": 1, "batch_size": BATCH, "seed": list(SEED), "spool": spool}
     rows = inputs.table
