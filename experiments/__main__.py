@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments import calibration, defaults, mcmc, toy
+from experiments import calibration, defaults, digits, mcmc, toy
 from experiments.runner import Experiment, run_experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -16,6 +16,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "defaults": defaults.EXPERIMENT,
     "mcmc": mcmc.EXPERIMENT,
     "calibration": calibration.EXPERIMENT,
+    "digits": digits.EXPERIMENT,
 }
 
 

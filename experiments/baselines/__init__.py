@@ -35,6 +35,9 @@ _PLACES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "catboost": ("catboost_trees", "CatBoost", {}),
     "ngboost": ("ngboost_trees", "NGBoost", {}),
     "var-gp": ("gpytorch_processes", "GPyTorch", {"n_layers": 1, "n_inducing": 100}),
+    "dgp-ep": ("dgp_ep", "DGPEP", {}),
+    "dnn": ("dropout_network", "Dropout", {}),
+    "mc-dropout": ("dropout_network", "Dropout", {"n_mc_predict": 100}),
     "dsvi-2": ("gpytorch_processes", "GPyTorch", {"n_layers": 2, "n_inducing": 128}),
     "dsvi-3": ("gpytorch_processes", "GPyTorch", {"n_layers": 3, "n_inducing": 128}),
 }

@@ -12,6 +12,9 @@ QUICK = {
     "catboost": {"depths": (4,), "max_trees": 200},
     "ngboost": {"max_trees": 200},
     "var-gp": {"n_steps": 300, "n_inducing": 20, "learning_rate": 0.03},
+    "dgp-ep": {"n_steps": 400, "n_inducing": 20, "width": 2, "learning_rate": 0.03},
+    "dnn": {"n_steps": 2000, "dropout": 0.1},
+    "mc-dropout": {"n_steps": 2000, "dropout": 0.1},
     "dsvi-2": {"n_steps": 300, "n_inducing": 20, "learning_rate": 0.03},
     "dsvi-3": {"n_steps": 300, "n_inducing": 20, "learning_rate": 0.03},
 }
@@ -59,7 +62,7 @@ def test_classification_finds_the_regions(name, n_classes):
 
 
 def test_an_unknown_name_lists_the_known():
-    with pytest.raises(ValueError, match="no baseline 'svm'.*lightgbm"):
+    with pytest.raises(ValueError, match=r"no baseline 'svm'.*lightgbm"):
         baselines.regressor("svm")
 
 
@@ -68,5 +71,5 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch):
         raise ModuleNotFoundError(f"No module named {module!r}", name="catboost")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(ModuleNotFoundError, match="'catboost' needs catboost.*extra `bench`"):
+    with pytest.raises(ModuleNotFoundError, match=r"'catboost' needs catboost.*extra `bench`"):
         baselines.classifier("catboost")
