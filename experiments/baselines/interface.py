@@ -44,11 +44,14 @@ class Observer:
         """How many steps from here to the next look."""
         return min(moment for moment in self._moments if moment > step) - step
 
+    def seconds(self) -> float:
+        """Give the time since the start, less what was spent looking."""
+        return round(time.monotonic() - self._started - self._paused, 3)
+
     def see(self, step: int, predictor: Any) -> None:
         """Look at the training after a number of steps."""
-        now = time.monotonic()
-        seconds = now - self._started - self._paused
-        self.records.append({"step": step, "seconds": round(seconds, 3), **self._look(predictor)})
+        now, seconds = time.monotonic(), self.seconds()
+        self.records.append({"step": step, "seconds": seconds, **self._look(predictor)})
         self._paused += time.monotonic() - now
 
 

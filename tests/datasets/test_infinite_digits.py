@@ -98,20 +98,17 @@ def test_an_image_does_not_depend_on_what_else_is_asked_for(data):
 
 
 @needs_data
-def test_deformed_digits_differ_from_their_digit_and_stay_near_it(data):
-    """A classifier by the nearest class mean, which knows digits of MNIST only, tells deformed ones nearly as well."""
-    mnist = datasets.load("mnist")
-    means = np.stack([mnist.X[:60_000][mnist.y[:60_000] == k].mean(axis=0) for k in range(10)])
-
-    def accuracy(X, y):
-        distance = np.sum(means**2, axis=1) - 2 * X.astype(float) @ means.T
-        return np.mean(distance.argmin(axis=1) == y)
-
-    index = numbers(4000)
-    deformed, plain = data.X[index], data.X[10_000 + (index - 10_000) % 60_000]
+def test_deformed_digits_differ_from_their_digit_and_still_look_like_digits(data):
+    """Their nearest neighbors among other digits of MNIST, pixel by pixel, are mostly of their class."""
+    known = np.arange(65_000, 70_000)
+    digits = np.random.default_rng(0).integers(10_000, 65_000, size=500)
+    deformed, plain = data.X[digits + 60_000 * 7], data.X[digits]
+    distance = np.sum(data.X[known].astype(float) ** 2, axis=1) - 2 * (
+        deformed.astype(float) @ data.X[known].T.astype(float)
+    )
     assert np.mean(np.any(deformed != plain, axis=1)) > 0.99
-    assert accuracy(deformed, data.y[index]) > accuracy(plain, data.y[index]) - 0.1
-    ink = deformed.sum(axis=1) / plain.sum(axis=1)
+    assert np.mean(data.y[known[distance.argmin(axis=1)]] == data.y[digits]) > 0.75
+    ink = deformed.sum(axis=1, dtype=float) / plain.sum(axis=1, dtype=float)
     assert 0.9 < np.median(ink) < 1.15
 
 
