@@ -101,11 +101,11 @@ def _method(job: Job, classification: bool) -> Any:
         "max_steps": 600 if quick else _MAX_STEPS,
     }
     if quick:
-        asked["theta_from"] = 300
+        asked["theta_from"] = 0
     if not mnist:
         asked["preprocessing"] = "none" if job["part"] == "paper" else "robust"
     kind = RandomFeatureClassifier if classification else RandomFeatureRegressor
-    return kind("paper-mnist" if mnist else "paper", asked, 590 if quick else _MANY_SAMPLES_FROM)
+    return kind("paper-mnist" if mnist else "paper", asked, 600 if quick else _MANY_SAMPLES_FROM)
 
 
 def _run(job: Job) -> Mapping[str, Any]:

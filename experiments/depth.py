@@ -43,12 +43,14 @@ def _run(job: Job) -> Mapping[str, Any]:
     X_seen, y_seen = X_test[:_N_TEST_ROWS_WATCHED], y_test[:_N_TEST_ROWS_WATCHED]
     observer = Observer(lambda predictor: classification_scores(predictor(X_seen), y_seen))
     steps = job["max_steps"]
-    settings = {
+    settings: dict[str, Any] = {
         "n_layers": job["n_layers"],
         "feed_inputs": True,
         "max_steps": steps,
         "theta_from": min(12_000, steps // 2),
     }
+    if "n_draws" in job:
+        settings |= {"n_mc_train": job["n_draws"], "n_mc_predict": job["n_draws"]}
     # The paper turns to 100 samples after half of the time, which is the last thirtieth of the steps.
     method = RandomFeatureClassifier("paper", settings, many_samples_from=steps * 29 // 30)
     model, config, scaling = method.fit_model(X, y, seed=0, observer=observer)

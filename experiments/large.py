@@ -73,7 +73,7 @@ OURS: dict[str, dict[str, Any]] = {
 
 def _jobs(quick: bool) -> Iterable[Job]:
     if quick:
-        size = {"max_steps": 40, "n_test": 500}
+        size = {"max_steps": 40, "n_test": 500, "n_draws": 2}
         for name in ("mnist", "mnist8m"):
             yield _job(name, "paper", **size)
         yield _job("airline_nyc2013", "ours", **size)
@@ -115,6 +115,8 @@ def _method(job: Job) -> RandomFeatureClassifier:
         "feed_inputs": job["feed_inputs"],
         "max_steps": job["max_steps"],
     }
+    if "n_draws" in job:
+        asked |= {"n_mc_train": job["n_draws"], "n_mc_predict": job["n_draws"]}
     if job["settings"] == "ours":
         asked |= OURS["images" if images else "flights"]
     # The paper turns to 100 samples after half of the time, which is the last thirtieth of the steps.

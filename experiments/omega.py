@@ -27,7 +27,7 @@ _LABELS = {"rmse": "RMSE", "error_rate": "error rate", "mnll": "MNLL"}
 def _jobs(quick: bool) -> Iterable[Job]:
     size: dict[str, Any] = {"max_steps": _MAX_STEPS, "many_samples_from": _MANY_SAMPLES_FROM}
     if quick:
-        size = {"max_steps": 300, "many_samples_from": 290, "theta_from": 100}
+        size = {"max_steps": 300, "many_samples_from": 300, "theta_from": 0}
     combinations = [(1, "rbf"), (1, "arccos1"), (2, "rbf"), (2, "arccos1")]
     # The figure of the main text, EEG with one hidden layer and the RBF kernel, comes first.
     for n_hidden, kernel in combinations[: 1 if quick else None]:

@@ -250,11 +250,15 @@ class DGPEPRegressor(_Settings):
             )  # fmt: skip
             return -found / len(y)
 
-        def predictor(layers) -> RegressionPredictor:
-            run = jax.jit(lambda X: jnp.stack(predictive_law(layers, X)))
+        @jax.jit
+        def moments(layers, X):
+            return jnp.stack(predictive_law(layers, X))
 
+        def predictor(layers) -> RegressionPredictor:
             def predict(X_new: np.ndarray) -> GaussianMixture:
-                mean, variance = in_parts(run, _single(scaling(X_new)), self.batch_size)[..., 0]
+                rows = _single(scaling(X_new))
+                found = in_parts(lambda part: moments(layers, part), rows, self.batch_size)
+                mean, variance = found[..., 0]
                 law = GaussianMixture.of_one(mean, np.sqrt(variance))
                 return law.rescaled(targets.center[0], targets.scale[0])
 
@@ -286,17 +290,17 @@ class DGPEPClassifier(_Settings):
             )  # fmt: skip
             return -found / len(y)
 
+        @jax.jit
+        def run(layers, X):
+            law = predictive_law(layers, X)
+            noise = jax.random.normal(jax.random.key(seed), (self.n_samples, *law.mean.shape))
+            F = law.mean[None] + jnp.sqrt(law.variance)[None] * noise
+            return jnp.mean(jax.nn.softmax(F), axis=0)
+
         def predictor(layers) -> ClassificationPredictor:
-            key = jax.random.key(seed)
-
-            @jax.jit
-            def run(X):
-                law = predictive_law(layers, X)
-                noise = jax.random.normal(key, (self.n_samples, *law.mean.shape))
-                F = law.mean[None] + jnp.sqrt(law.variance)[None] * noise
-                return jnp.mean(jax.nn.softmax(F), axis=0)
-
-            return lambda X_new: in_parts(run, _single(scaling(X_new)), self.batch_size)
+            return lambda X_new: in_parts(
+                lambda part: run(layers, part), _single(scaling(X_new)), self.batch_size
+            )
 
         start = self.start(data[0], int(y.max()) + 1, seed)
         return predictor(

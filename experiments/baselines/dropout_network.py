@@ -1,6 +1,7 @@
 """A network with dropout, as the paper compares with: one pass without dropout, or many with it (MC dropout)."""
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -78,16 +79,20 @@ class _Settings:
 
     def passes(self, parameters: Parameters, X: np.ndarray) -> np.ndarray:
         """Compute the outputs of each pass: passes, rows, outputs."""
-        if self.n_mc_predict == 0:
-            run = jax.jit(lambda X: self.forward(parameters, X, None)[None])
-        else:
-            keys = jax.random.split(jax.random.key(0), self.n_mc_predict)
-            run = jax.jit(lambda X: jax.lax.map(lambda k: self.forward(parameters, X, k), keys))
-        return in_parts(run, X)
+        return in_parts(lambda part: _passes(self, parameters, part), X)
 
     def training(self) -> dict[str, Any]:
         names = ("n_steps", "batch_size", "learning_rate")
         return {name: getattr(self, name) for name in names}
+
+
+# Compiled once for a network, however often a training is looked at.
+@functools.partial(jax.jit, static_argnums=0)
+def _passes(network: _Settings, parameters: Parameters, X: Array) -> Array:
+    if network.n_mc_predict == 0:
+        return network.forward(parameters, X, None)[None]
+    keys = jax.random.split(jax.random.key(0), network.n_mc_predict)
+    return jax.lax.map(lambda key: network.forward(parameters, X, key), keys)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,6 +23,8 @@ N_DIGITS = 60_000
 N_IMAGES = 8_110_000
 """Test images, training images, and 134 deformed versions of each training image."""
 
+_PART = 10_000
+_MAX_IMAGES_AT_ONCE = 1_000_000
 _N_FIELDS = 1522
 _FIELD_SMOOTHING = 5.0
 _FIELD_SEED = 8_100_000
@@ -103,14 +105,19 @@ class InfiniteDigits(eqx.Module):
     def __len__(self) -> int:
         return N_IMAGES
 
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        index = np.arange(N_IMAGES)[rows]
-        return np.asarray(_images(self, jnp.asarray(np.atleast_1d(index)))).astype(np.uint8)
+    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
+        index = np.atleast_1d(np.arange(N_IMAGES)[rows])
+        if len(index) > _MAX_IMAGES_AT_ONCE:
+            raise ValueError(
+                f"{len(index):,} images would fill {len(index) * N_PIXELS / 1e9:.1f} GB: ask for at most "
+                f"{_MAX_IMAGES_AT_ONCE:,} at once, or train on `data.X.table()`, which makes them as they are needed."
+            )
+        parts = [index[start : start + _PART] for start in range(0, max(len(index), 1), _PART)]
+        made = [np.asarray(_images(self, jnp.asarray(part))).astype(np.uint8) for part in parts]
+        return np.concatenate(made)
 
     def __array__(self, *_, **__):
-        raise ValueError(
-            "all 8.11 million images would fill 6 GB: ask for some of them, as in `data.X[10_000:11_000]`."
-        )
+        return self[:]
 
     def label(self, index: Int[Array, " n"]) -> Int[Array, " n"]:
         """Give the classes of images."""
