@@ -112,7 +112,8 @@ def _run(job: Job) -> Mapping[str, Any]:
         scores = classification_scores(found, y_test)
     else:
         found = posterior.map_rows(GaussianDraws(), scaling(X_test))
-        law = GaussianMixture(found["means"].T, np.sqrt(found["variances"].T))
+        means, variances = (found[name].T.astype(float) for name in ("means", "variances"))
+        law = GaussianMixture(means, np.sqrt(variances))
         scores = regression_scores(law.rescaled(targets.center[0], targets.scale[0]), y_test)
     singular = np.linalg.svd(np.asarray(collapsed_weights(trained.model, 0)), compute_uv=False)
     return {

@@ -1,6 +1,7 @@
 """Deep GPs with random features behind the baselines' interface, so that they can be looked at while they train."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -77,13 +78,14 @@ class RandomFeatures:
             plan = dataclasses.replace(plan, n_mc_final_from=self.many_samples_from)
         held_out = None
         if observer is not None:
-            assert config.max_steps is not None  # as experiments count steps
-            observer.start(config.max_steps)
-            looks = iter(range(1, N_LOOKS + 1))
+            n_steps = config.max_steps
+            assert n_steps is not None  # as experiments count steps
+            observer.start(n_steps)
+            looks = itertools.count(1)
 
             def look(model: DeepGP) -> float:
                 number = next(looks)
-                observer.see(round(number / N_LOOKS * config.max_steps), predictor(model))
+                observer.see(round(number / N_LOOKS * n_steps), predictor(model))
                 return (
                     -number
                 )  # so that the latest model counts as the best, and is the one that is kept

@@ -80,7 +80,7 @@ def load_2001() -> Dataset:
     ]
     return Dataset(
         name="airline_2001",
-        X=np.stack(columns, axis=1).astype(np.float32),
+        X=np.stack(columns, axis=1).astype(np.float64),
         y=(arrays["arr_delay"] > 0).astype(np.int64),
         feature_names=tuple(FEATURES[i] for i in (1, 3, 5, 6, 7)),
         class_names=CLASS_NAMES,
@@ -193,7 +193,7 @@ def _floats(table: pa.Table, name: str) -> np.ndarray:
 
 
 def _dataset(name: str, X: np.ndarray, delay: np.ndarray, is_test: np.ndarray | None) -> Dataset:
-    X = X.astype(np.float32)
+    X = X.astype(np.float64)
     X[:, _TIMES] = minutes_since_midnight(X[:, _TIMES])
     return Dataset(
         name=name,
