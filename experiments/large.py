@@ -196,8 +196,12 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
 def _title(job: Job) -> str:
     if job["settings"] == "lightgbm":
         return "LightGBM, leaves and trees chosen on held-out rows"
+    return f"{_name(job)}, {job['max_steps']:,} steps"
+
+
+def _name(job: Job) -> str:
     fed = ", fed inputs" if job["feed_inputs"] else ""
-    return f"{job['settings']}, {job['kernel']}, {job['n_hidden']} hidden{fed}, {job['max_steps']:,} steps"
+    return f"{job['settings']}, {job['kernel']}, {job['n_hidden']} hidden{fed}"
 
 
 def _draw(records: list[dict[str, Any]], path: Path) -> None:
@@ -215,7 +219,7 @@ def _draw(records: list[dict[str, Any]], path: Path) -> None:
             axes[row, column].plot(
                 [look["seconds"] for look in curve],
                 [look[metric] for look in curve],
-                label=_title(record["job"]).rsplit(",", 1)[0],
+                label=_name(record["job"]),
             )
             axes[row, column].set_ylabel({"error_rate": "error rate", "mnll": "MNLL"}[metric])
     for column, name in enumerate(names):
