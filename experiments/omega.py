@@ -33,7 +33,7 @@ def _jobs(quick: bool) -> Iterable[Job]:
     for n_hidden, kernel in combinations[: 1 if quick else None]:
         for name in DATA[: 1 if quick else None]:
             for fold in range(1 if quick else 3):
-                for n_features in (10, 50) if quick else N_FEATURES:
+                for n_features in N_FEATURES[: 1 if quick else None]:
                     for omega in TREATMENTS:
                         yield {
                             "data": name, "n_hidden": n_hidden, "kernel": kernel, "omega": omega,
