@@ -8,7 +8,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments import asynchronous, calibration, defaults, mcmc, toy
+from experiments import (
+    asynchronous,
+    calibration,
+    comparison,
+    defaults,
+    depth,
+    digits,
+    large,
+    lowrank,
+    mcmc,
+    omega,
+    toy,
+)
 from experiments.runner import Experiment, run_experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -16,6 +28,12 @@ EXPERIMENTS: dict[str, Experiment] = {
     "defaults": defaults.EXPERIMENT,
     "mcmc": mcmc.EXPERIMENT,
     "calibration": calibration.EXPERIMENT,
+    "omega": omega.EXPERIMENT,
+    "comparison": comparison.EXPERIMENT,
+    "large": large.EXPERIMENT,
+    "depth": depth.EXPERIMENT,
+    "lowrank": lowrank.EXPERIMENT,
+    "digits": digits.EXPERIMENT,
     "async": asynchronous.EXPERIMENT,
 }
 
@@ -30,6 +48,12 @@ def main(
     out: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
         "experiments/results"
     ),
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only jobs with this value, as in --select data=eeg; several are joined."
+        ),
+    ] = None,
 ) -> None:
     """Run an experiment by name, going on where an interrupted run stopped."""
     console = Console()
@@ -46,7 +70,15 @@ def main(
             f"there is no experiment {name!r}.{hint} Known: {', '.join(EXPERIMENTS)}.",
             param_hint="NAME",
         )
-    console.print(f"Results in {run_experiment(name, EXPERIMENTS[name], out, quick)}")
+    chosen = dict(_pair(text) for text in select or [])
+    console.print(f"Results in {run_experiment(name, EXPERIMENTS[name], out, quick, chosen)}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise typer.BadParameter(f"{text!r} is not of the form name=value.", param_hint="--select")
+    return name, value
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 
 from bochner.bound import estimate_bound
 from bochner.data.table import Table
+from bochner.datasets.simulated import composed
 from bochner.layers import LayerSettings
 from bochner.likelihoods import Gaussian
 from bochner.mcmc import sample_weights, two_layer_posterior
@@ -32,17 +33,11 @@ INSIDE = np.abs(GRID) <= 2
 _BLUE, _ORANGE, _DARK = "#1f5fa8", "#d9822b", "#333333"
 
 
-def _composed(x: np.ndarray) -> np.ndarray:
-    for _ in range(2):
-        x = 2 * x * np.exp(-(x**2))
-    return x
-
-
 def _data(seed: int) -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(seed)
     x = generator.uniform(-2, 2, size=N_POINTS)
     noise = math.sqrt(NOISE_VARIANCE) * generator.normal(size=N_POINTS)
-    return x[:, None], (_composed(x) + noise)[:, None]
+    return x[:, None], (composed(x) + noise)[:, None]
 
 
 def _jobs(quick: bool) -> Iterable[Job]:
@@ -138,7 +133,7 @@ def _run(job: Job) -> Mapping[str, Any]:
         }
     if _title(job):
         result |= _shown(hidden, output)
-    truth = _composed(GRID)
+    truth = composed(GRID)
     return {
         **result,
         "share_of_rising_hidden": float(np.mean(_rising(hidden))),
@@ -201,7 +196,7 @@ def _draw(shown: dict[str, dict[str, Any]], path: Path) -> None:
             ax.axvspan(-2, 2, color="#f3f3f3", zorder=0)
             for values, color in zip(draws, colors, strict=True):
                 ax.plot(GRID, values, color=color, linewidth=0.5, alpha=0.45)
-        column[1].plot(GRID, _composed(GRID), color=_DARK, linewidth=1.2, linestyle="--")
+        column[1].plot(GRID, composed(GRID), color=_DARK, linewidth=1.2, linestyle="--")
         column[1].plot(x[:, 0], y[:, 0], "o", color=_DARK, markersize=2.5)
         column[0].set_title(title)
         column[1].set_xlabel("x")

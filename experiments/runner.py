@@ -34,8 +34,17 @@ class Experiment:
     report: Callable[[list[dict[str, Any]], Path], None]
 
 
-def run_experiment(name: str, experiment: Experiment, folder: Path, quick: bool) -> Path:
-    """Run what is not yet in the results file, then report; gives the path of that file."""
+def run_experiment(
+    name: str,
+    experiment: Experiment,
+    folder: Path,
+    quick: bool,
+    select: Mapping[str, str] | None = None,
+) -> Path:
+    """Run what is not yet in the results file, then report all of it; gives the path of that file.
+
+    With `select`, only jobs that have these values, written as text, are run.
+    """
     console = Console(stderr=True)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}{'-quick' if quick else ''}.jsonl"
@@ -44,7 +53,7 @@ def run_experiment(name: str, experiment: Experiment, folder: Path, quick: bool)
     jobs = [dict(job) for job in experiment.jobs(quick)]
     with path.open("a", encoding="utf-8") as file:
         for number, job in enumerate(jobs, start=1):
-            if _identity(job) in done:
+            if _identity(job) in done or not _selected(job, select or {}):
                 continue
             console.print(f"{name} {number}/{len(jobs)}: {job}")
             started = time.monotonic()
@@ -87,6 +96,10 @@ def machine() -> str:
 
     devices = ", ".join(sorted({device.device_kind for device in jax.devices()}))
     return f"{platform.machine()}, {os.cpu_count()} cores, {devices}, JAX {jax.__version__}"
+
+
+def _selected(job: Job, select: Mapping[str, str]) -> bool:
+    return all(str(job.get(name)) == value for name, value in select.items())
 
 
 def _identity(job: Job) -> str:

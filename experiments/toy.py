@@ -10,20 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bochner import DeepGPRegressor
+from bochner.datasets.simulated import FUNCTIONS
 from experiments.runner import Experiment, Job, mean_and_deviation
-
-
-def _compose(x: np.ndarray) -> np.ndarray:
-    for _ in range(2):
-        x = 2 * x * np.exp(-(x**2))
-    return x
-
-
-def _step(x: np.ndarray) -> np.ndarray:
-    return np.where(x > 0, 1.0, 0.0)
-
-
-FUNCTIONS = {"composed": _compose, "step": _step}
 
 
 def _data(function: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -193,3 +193,9 @@ def test_datasets_are_listed_and_written(call, tmp_path):
         pytest.skip("the environment variable BOCHNER_DATA is not set")
     call("datasets", "get", "yacht", "-o", tmp_path / "yacht.csv", "--quiet")
     assert len(pd.read_csv(tmp_path / "yacht.csv")) == 308
+
+
+def test_images_made_on_the_fly_are_not_written_as_a_table(call, tmp_path):
+    result = call("datasets", "get", "mnist8m", "-o", tmp_path / "digits.csv", code=1)
+    assert "made on the fly" in " ".join(result.output.split())
+    assert not list(tmp_path.iterdir())

@@ -33,13 +33,23 @@ def get(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV or Parquet.  [default: NAME.csv]"),
     ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch missing files from their public source.")
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a data set as a table whose last column is the target; its files come from the folder in BOCHNER_DATA."""
+    """Write a data set as a table whose last column is the target.
+
+    Its files come from the folder in BOCHNER_DATA, else from the cache.
+    """
     from bochner.datasets import load
 
-    data = load(name)
+    if name == "mnist8m":
+        raise ValueError(
+            "the images of mnist8m are made on the fly and would fill 6 GB as a table."
+        )
+    data = load(name, download=download)
     target = data.target_name or "class"
     y = [data.class_names[int(i)] for i in data.y] if data.is_classification else data.y
     columns = {name: data.X[:, i] for i, name in enumerate(data.feature_names)}

@@ -1,10 +1,16 @@
-"""Where data files are, and whether they are whole."""
+"""Where data files are, and whether they are whole: the folder in `BOCHNER_DATA`, the cache, or a download."""
 
 import hashlib
 import os
 from pathlib import Path
 
+from bochner.datasets.download import fetch
+
 CHECKSUMS = {
+    "airline_2001_3m.npz": "c96d3f6dcc18ecad50fc69e1f1711928bc07f9e8a0d3bfbd7377874332413ce8",
+    "airline_2008_part.npz": "2669e7dc1ba889861d00a74496df9c697efdff3783394ab4b534d7b19db57daa",
+    "airline_more.npz": "5f3db76ab1eaf27afe02b36ced5f4fe3ba0b9637dce071031588027b02f86f43",
+    "airline_nyc2013.npz": "b2d7564f309be6c7afbf1d677326ed3902a08b1f3faebf41110ffd8ecc6d5919",
     "boston.npz": "1e07030939008735e7ec1aadd960e8faeb28fa014736aae3eca91a829e23405d",
     "concrete.npz": "16a8ef8f7726c195a47b11c7140c09ecf3f43d7465d169b4c7397b4ef3b7d7d8",
     "credit.npz": "d2138e4705d5f849587226d88d338cdb18ef3f65f73371c150dfdd3350f1d6d3",
@@ -25,20 +31,40 @@ CHECKSUMS = {
 """SHA-256 of each file."""
 
 
+_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+SOURCES = {name: _MNIST + name for name in CHECKSUMS if name.endswith("-ubyte.gz")}
+"""Public addresses of the files that are published in the form in which they are read here."""
+
+
 class DataNotFoundError(FileNotFoundError):
-    """A data file is not where `BOCHNER_DATA` points."""
+    """A data file is neither where `BOCHNER_DATA` points nor in the cache."""
 
 
-def checked_path(filename: str) -> Path:
-    """Give the path of a data file after comparing its checksum."""
-    folder = os.environ.get("BOCHNER_DATA")
-    if not folder:
-        raise DataNotFoundError(
-            f"the environment variable BOCHNER_DATA is not set; it must name the folder that holds {filename}."
-        )
-    path = Path(folder) / filename
-    if not path.is_file():
-        raise DataNotFoundError(f"there is no {filename} in BOCHNER_DATA={folder}.")
+def cache_folder() -> Path:
+    """Where downloads go: the folder in `BOCHNER_CACHE`, else `bochner` in the user's cache folder."""
+    named = os.environ.get("BOCHNER_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bochner"
+
+
+def checked_path(filename: str, *, download: bool = False) -> Path:
+    """Give the path of a data file after comparing its checksum.
+
+    Args:
+        filename: one of `CHECKSUMS`.
+        download: fetch a file that is neither in the folder nor in the cache from its public source.
+    """
+    path = _find(filename)
+    if path is None:
+        path = cache_folder() / filename
+        if not download:
+            raise DataNotFoundError(_where_to_get(filename))
+        if filename not in SOURCES:
+            raise DataNotFoundError(
+                f"{filename} has no public source in this form. {_where_to_get(filename)}"
+            )
+        fetch(SOURCES[filename], path, CHECKSUMS[filename])
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != CHECKSUMS[filename]:
         raise ValueError(
@@ -46,3 +72,28 @@ def checked_path(filename: str) -> Path:
             "Replace it with an intact copy."
         )
     return path
+
+
+def _find(filename: str) -> Path | None:
+    folder = os.environ.get("BOCHNER_DATA")
+    places = [Path(folder)] if folder else []
+    for place in (*places, cache_folder()):
+        if (place / filename).is_file():
+            return place / filename
+    return None
+
+
+def _where_to_get(filename: str) -> str:
+    folder = os.environ.get("BOCHNER_DATA")
+    if folder:
+        reason = (
+            f"there is no {filename} in BOCHNER_DATA={folder} or in the cache {cache_folder()}."
+        )
+    else:
+        reason = (
+            f"the environment variable BOCHNER_DATA is not set; it must name the folder that holds {filename}, "
+            f"which is not in the cache {cache_folder()} either."
+        )
+    if filename in SOURCES:
+        return f"{reason} To fetch it, ask for it: `download=True`, or `--download` on the command line."
+    return reason

@@ -7,6 +7,8 @@ import pytest
 
 from bochner import datasets
 from bochner.datasets.files import CHECKSUMS, checked_path
+from bochner.datasets.registry import _AIRLINES as AIRLINES
+from bochner.datasets.simulated import FUNCTIONS
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("BOCHNER_DATA"),
@@ -82,8 +84,41 @@ def test_mnist_has_its_published_test_part():
     assert y_test[:5].tolist() == [7, 2, 1, 0, 4]
 
 
-def test_the_names_are_those_that_are_tested_here():
-    assert datasets.names() == sorted([*REGRESSION, *CLASSIFICATION, "mnist"])
+def test_the_names_are_those_that_are_tested():
+    elsewhere = {"composed", "step", "mnist", "mnist8m", *AIRLINES}
+    assert datasets.names() == sorted([*REGRESSION, *CLASSIFICATION, *elsewhere])
+
+
+@needs_data
+def test_a_fold_is_standardized_by_its_training_part():
+    data = datasets.load("concrete")
+    X, _, X_test, y_test = data.fold(1)
+    assert len(y_test) == len(data.folds[1])
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(X.std(axis=0, ddof=1), 1, rtol=1e-12)
+    raw, raw_y, raw_test, raw_y_test = data.part(data.folds[1])
+    np.testing.assert_allclose(X_test * raw.std(axis=0, ddof=1) + raw.mean(axis=0), raw_test)
+    np.testing.assert_allclose(y_test * raw_y.std(ddof=1) + raw_y.mean(), raw_y_test)
+
+
+@needs_data
+def test_labels_of_a_fold_stay_labels_and_a_constant_column_is_only_centered():
+    data = datasets.load("spam")
+    assert set(data.fold(0)[1]) == {0, 1}
+    X = np.ones((9, 1))
+    constant = datasets.Dataset("c", X, np.arange(9.0), ("x",), "y", folds=(np.arange(3),))
+    assert set(constant.fold(0)[0].ravel()) == {0.0}
+    with pytest.raises(ValueError, match="c has 1 folds"):
+        constant.fold(1)
+
+
+@pytest.mark.parametrize("name", ["composed", "step"])
+def test_simulated_functions_are_the_same_each_time_and_near_their_truth(name):
+    data = datasets.load(name)
+    np.testing.assert_array_equal(data.y, datasets.load(name).y)
+    assert data.X.shape == (50, 1)
+    residual = data.y - FUNCTIONS[name](data.X[:, 0])
+    assert residual.std() == pytest.approx(0.1, rel=0.3)
 
 
 @needs_data
@@ -124,6 +159,22 @@ def test_a_damaged_copy_is_refused(monkeypatch, tmp_path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"yacht\.npz is not the expected file.*intact copy"):
         datasets.load("yacht")
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path_factory):
+    """An empty cache, whatever the user's holds."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("BOCHNER_CACHE", str(folder))
+    return folder
+
+
+@needs_data
+def test_a_file_in_the_cache_serves_where_the_folder_has_none(monkeypatch, tmp_path, cache):
+    for filename in ("yacht.npz", "standard_splits.npz"):
+        shutil.copy(Path(os.environ["BOCHNER_DATA"], filename), cache)
+    monkeypatch.setenv("BOCHNER_DATA", str(tmp_path))
+    assert len(datasets.load("yacht").y) == 308
 
 
 def test_a_missing_variable_is_explained(monkeypatch):

@@ -1,0 +1,139 @@
+"""Section 3.3 and the supplement: three treatments of Omega against the number of random features."""
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bochner import datasets
+from experiments.baselines import classification_scores, regression_scores
+from experiments.runner import Experiment, Job, mean_and_deviation
+from experiments.watched import RandomFeatureClassifier, RandomFeatureRegressor
+
+TREATMENTS = ("prior-fixed", "var-fixed", "var-resampled")
+N_FEATURES = (10, 20, 50, 100, 200)
+DATA = ("eeg", "spam", "powerplant", "protein", "mnist")
+KERNELS = {"rbf": "RBF", "arccos1": "arc-cosine"}
+_COLORS = {"prior-fixed": "#d9822b", "var-fixed": "#1f5fa8", "var-resampled": "#4d9a4d"}
+_MANY_SAMPLES_FROM, _MAX_STEPS = 22_000, 24_000
+_LABELS = {"rmse": "RMSE", "error_rate": "error rate", "mnll": "MNLL"}
+
+
+def _jobs(quick: bool) -> Iterable[Job]:
+    size: dict[str, Any] = {"max_steps": _MAX_STEPS, "many_samples_from": _MANY_SAMPLES_FROM}
+    if quick:
+        size = {"max_steps": 300, "many_samples_from": 300, "theta_from": 0}
+    combinations = [(1, "rbf"), (1, "arccos1"), (2, "rbf"), (2, "arccos1")]
+    # The figure of the main text, EEG with one hidden layer and the RBF kernel, comes first.
+    for n_hidden, kernel in combinations[: 1 if quick else None]:
+        for name in DATA[: 1 if quick else None]:
+            for fold in range(1 if quick else 3):
+                for n_features in N_FEATURES[: 1 if quick else None]:
+                    for omega in TREATMENTS:
+                        yield {
+                            "data": name, "n_hidden": n_hidden, "kernel": kernel, "omega": omega,
+                            "n_features": n_features, "fold": fold, **size,
+                        }  # fmt: skip
+
+
+def _run(job: Job) -> Mapping[str, Any]:
+    data = datasets.load(job["data"])
+    is_image = job["data"] == "mnist"
+    # MNIST has one test part; its "folds" are seeds.
+    X, y, X_test, y_test = data.part(data.splits[0]) if is_image else data.fold(job["fold"])
+    settings = {
+        "kernel": job["kernel"],
+        "n_layers": job["n_hidden"] + 1,
+        "n_random_features": job["n_features"],
+        "omega": job["omega"],
+        "max_steps": job["max_steps"],
+        "preprocessing": "unit" if is_image else "none",
+        "theta_from": job.get("theta_from"),
+    }
+    method = (RandomFeatureClassifier if data.is_classification else RandomFeatureRegressor)(
+        "paper-mnist" if is_image else "paper", settings, job["many_samples_from"]
+    )
+    predicted = method.fit(X, y, seed=job["fold"])(X_test)
+    scores = classification_scores if data.is_classification else regression_scores
+    return {"n_test": len(y_test), **scores(predicted, y_test)}  # pyright: ignore[reportArgumentType]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Panel:
+    data: str
+    n_hidden: int
+    kernel: str
+
+
+def _report(records: list[dict[str, Any]], folder: Path) -> None:
+    groups: dict[_Panel, dict[tuple[str, int], list[dict[str, Any]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for record in records:
+        job = record["job"]
+        panel = _Panel(job["data"], job["n_hidden"], job["kernel"])
+        groups[panel][job["omega"], job["n_features"]].append(record["result"])
+    for panel, found in groups.items():
+        numbers = sorted({n for _, n in found})
+        error = _error_name(found)
+        title = f"{panel.data}, {panel.n_hidden} hidden, {KERNELS[panel.kernel]}"
+        table = Table("Omega", "metric", *(f"{n} features" for n in numbers), title=title)
+        for omega in TREATMENTS:
+            for metric in (error, "mnll"):
+                cells = [
+                    mean_and_deviation(r[metric] for r in found[omega, n]) if (omega, n) in found else ""
+                    for n in numbers
+                ]  # fmt: skip
+                table.add_row(omega, _LABELS[metric], *cells)
+        Console(width=130).print(table)
+    if not any(record["job"]["max_steps"] < _MAX_STEPS for record in records) and records:
+        for n_hidden in sorted({panel.n_hidden for panel in groups}):
+            panels = {p: g for p, g in groups.items() if p.n_hidden == n_hidden}
+            _draw(panels, folder / f"omega-{n_hidden}.png")
+
+
+def _error_name(found: Mapping[Any, list[dict[str, Any]]]) -> str:
+    first = next(iter(found.values()))[0]
+    return "rmse" if "rmse" in first else "error_rate"
+
+
+def _draw(groups: Mapping[_Panel, Mapping[tuple[str, int], list]], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    panels = list(groups)
+    figure, axes = plt.subplots(
+        2, len(panels), figsize=(3.4 * len(panels), 5.2), layout="constrained", squeeze=False
+    )
+    for column, panel in enumerate(panels):
+        found = groups[panel]
+        for row, metric in enumerate((_error_name(found), "mnll")):
+            ax = axes[row, column]
+            for omega in TREATMENTS:
+                numbers = sorted(n for treatment, n in found if treatment == omega)
+                values = [[r[metric] for r in found[omega, n]] for n in numbers]
+                means = [np.mean(v) for v in values]
+                spread = [np.std(v) / np.sqrt(len(v)) for v in values]
+                ax.errorbar(
+                    numbers, means, spread, fmt="o-", capsize=2, markersize=4,
+                    color=_COLORS[omega], label=omega.upper(),
+                )  # fmt: skip
+            ax.set_xscale("log")
+            ax.set_ylabel(_LABELS[metric])
+        axes[0, column].set_title(f"{panel.data}, {KERNELS[panel.kernel]}")
+        axes[1, column].set_xlabel("random features")
+    axes[0, 0].legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+EXPERIMENT = Experiment(
+    summary="error and MNLL of the three treatments of Omega against the number of features (section 3.3)",
+    jobs=_jobs,
+    run=_run,
+    report=_report,
+)

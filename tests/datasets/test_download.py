@@ -1,0 +1,132 @@
+"""Downloads, against a server on this machine."""
+
+import functools
+import hashlib
+import http.server
+import threading
+
+import numpy as np
+import pytest
+
+from bochner.datasets import DataNotFoundError, DownloadError, files
+from bochner.datasets.download import fetch
+
+CONTENT = np.random.default_rng(0).bytes(300_000)
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Serves the content, from the middle if asked and able, and may break off."""
+
+    def __init__(self, server_state, *arguments):
+        self.state = server_state
+        super().__init__(*arguments)
+
+    def do_GET(self):
+        asked = self.headers.get("Range")
+        self.state["asked"].append(asked)
+        start = 0
+        if asked and self.state["resumes"]:
+            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+            if start >= len(self.state["content"]):
+                self.send_error(416)
+                return
+        body = self.state["content"][start:]
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.state["breaks"]:
+            body = body[: len(body) // 2]
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def state():
+    return {"content": CONTENT, "breaks": False, "resumes": True, "asked": []}
+
+
+@pytest.fixture
+def url(state):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, state))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/file.bin"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_file_arrives_whole_and_no_part_is_left(url, tmp_path):
+    path = tmp_path / "new" / "file.bin"
+    fetch(url, path, SHA256)
+    assert path.read_bytes() == CONTENT
+    assert [p.name for p in path.parent.iterdir()] == ["file.bin"]
+
+
+def test_a_broken_download_goes_on_from_what_came(url, state, tmp_path):
+    path = tmp_path / "file.bin"
+    state["breaks"] = True
+    with pytest.raises(DownloadError, match=r"150,000 bytes that came are kept: ask again"):
+        fetch(url, path, SHA256)
+    assert not path.exists()
+    state["breaks"] = False
+    fetch(url, path, SHA256)
+    assert path.read_bytes() == CONTENT
+    assert state["asked"] == [None, "bytes=150000-"]
+
+
+def test_a_server_that_cannot_go_on_sends_all_anew(url, state, tmp_path):
+    path = tmp_path / "file.bin"
+    (tmp_path / "file.bin.part").write_bytes(b"something else")
+    state["resumes"] = False
+    fetch(url, path, SHA256)
+    assert path.read_bytes() == CONTENT
+
+
+def test_a_part_that_is_already_whole_is_put_in_place(url, tmp_path):
+    (tmp_path / "file.bin.part").write_bytes(CONTENT)
+    fetch(url, tmp_path / "file.bin", SHA256)
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
+
+
+def test_another_file_is_refused_and_removed(url, state, tmp_path):
+    state["content"] = CONTENT[:-1] + b"x"
+    with pytest.raises(DownloadError, match="not the expected file"):
+        fetch(url, tmp_path / "file.bin", SHA256)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_is_not_there_is_an_error_with_its_address(tmp_path):
+    with pytest.raises(DownloadError, match=r"http://127\.0\.0\.1:9/x could not be fetched"):
+        fetch("http://127.0.0.1:9/x", tmp_path / "x", SHA256)
+
+
+def test_plain_http_is_refused_beyond_this_machine(tmp_path):
+    with pytest.raises(ValueError, match="HTTPS only"):
+        fetch("http://example.org/x", tmp_path / "x", SHA256)
+    assert all(source.startswith("https://") for source in files.SOURCES.values())
+
+
+def test_a_missing_file_is_fetched_into_the_cache_only_when_asked(
+    url, state, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("BOCHNER_CACHE", str(tmp_path))
+    monkeypatch.delenv("BOCHNER_DATA", raising=False)
+    monkeypatch.setitem(files.CHECKSUMS, "file.bin", SHA256)
+    monkeypatch.setitem(files.SOURCES, "file.bin", url)
+    with pytest.raises(DataNotFoundError, match=r"`download=True`"):
+        files.checked_path("file.bin")
+    assert state["asked"] == []
+    assert files.checked_path("file.bin", download=True) == tmp_path / "file.bin"
+    assert files.checked_path("file.bin").read_bytes() == CONTENT
+    assert len(state["asked"]) == 1
+
+
+def test_a_file_without_a_public_source_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("BOCHNER_CACHE", str(tmp_path))
+    monkeypatch.delenv("BOCHNER_DATA", raising=False)
+    with pytest.raises(DataNotFoundError, match="no public source in this form"):
+        files.checked_path("yacht.npz", download=True)
