@@ -73,7 +73,7 @@ OURS: dict[str, dict[str, Any]] = {
 
 def _jobs(quick: bool) -> Iterable[Job]:
     if quick:
-        size = {"max_steps": 40, "n_test": 500, "n_draws": 2}
+        size: dict[str, Any] = {"max_steps": 40, "n_test": 500, "n_draws": 2}
         for name in ("mnist", "mnist8m"):
             yield _job(name, "paper", **size)
         yield _job("airline_nyc2013", "ours", **size)

@@ -4,10 +4,11 @@ Times of day are minutes since midnight: as whole numbers hhmm they would jump a
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 import pyarrow.csv as csv
 
 from bochner.datasets.dataset import Dataset
@@ -158,8 +159,10 @@ def _read_flights(path: str | Path, months: tuple[int, int]) -> pa.Table:
         ),
     )
     month = table["Month"]
+    compute: Any = pyarrow.compute  # its functions are made at run time
+    first, last = months
     return table.filter(
-        pc.and_(pc.greater_equal(month, months[0]), pc.less_equal(month, months[1]))
+        compute.and_(compute.greater_equal(month, first), compute.less_equal(month, last))
     )
 
 
