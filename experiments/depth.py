@@ -29,6 +29,7 @@ def _jobs(quick: bool) -> Iterable[Job]:
                 "n_layers": n_layers,
                 "max_steps": 100,
                 "n_test": 1_000,
+                "n_draws": 5,
             }
         return
     for name in ("airline_nyc2013", "airline"):

@@ -20,9 +20,9 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
-from sklearn.cluster import MiniBatchKMeans
 
 from bochner.data.scaling import PREPROCESSINGS, TargetScaling
+from experiments.baselines.inducing import cluster_centers
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
 from experiments.baselines.jax_training import in_parts, minimize
 from experiments.baselines.predictive import GaussianMixture
@@ -210,9 +210,7 @@ class _Settings:
 
     def start(self, X: np.ndarray, d_out: int, seed: int) -> list[EPLayer]:
         """Start hidden layers near the leading principal components, and the last layer near zero."""
-        m = min(self.n_inducing, len(X))
-        clusters = MiniBatchKMeans(m, random_state=seed, n_init="auto").fit(X)
-        inducing = np.asarray(clusters.cluster_centers_, np.float64)
+        inducing = cluster_centers(X, self.n_inducing, seed)
         generator, layers = np.random.default_rng(seed), []
         for _ in range(self.n_layers - 1):
             _, _, directions = np.linalg.svd(inducing - inducing.mean(axis=0), full_matrices=False)
@@ -225,7 +223,7 @@ class _Settings:
             layers.append(start_layer(inducing, hidden))
             # Points on the values themselves, moved apart a little.
             inducing = hidden + 0.01 * generator.normal(size=hidden.shape)
-        small = 0.1 * generator.normal(size=(m, d_out))
+        small = 0.1 * generator.normal(size=(len(inducing), d_out))
         return [*layers, start_layer(inducing, small, precision=1.0)]
 
     def training(self) -> dict[str, Any]:

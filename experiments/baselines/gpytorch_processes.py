@@ -6,9 +6,9 @@ import gpytorch
 import numpy as np
 import torch
 from gpytorch.models.deep_gps import DeepGP, DeepGPLayer
-from sklearn.cluster import MiniBatchKMeans
 
 from bochner.data.scaling import PREPROCESSINGS, TargetScaling
+from experiments.baselines.inducing import cluster_centers
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
 from experiments.baselines.predictive import GaussianMixture
 
@@ -107,9 +107,7 @@ class _Settings:
     ) -> Processes:
         """Build the layers from scaled inputs."""
         torch.manual_seed(seed)
-        n_inducing = min(self.n_inducing, len(X))
-        clusters = MiniBatchKMeans(n_inducing, random_state=seed, n_init="auto").fit(X)
-        inducing, layers = np.asarray(clusters.cluster_centers_, np.float64), []
+        inducing, layers = cluster_centers(X, self.n_inducing, seed), []
         for _ in range(self.n_layers - 1):
             d_in = inducing.shape[1]
             width = self.width or min(d_in, 30)

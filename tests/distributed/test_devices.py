@@ -106,7 +106,9 @@ def test_estimators_train_on_several_devices(tmp_path):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(250, 2))
     y = np.sin(X[:, 0]) + X[:, 1]
-    options = {"max_steps": 50, "n_layers": 1, "n_random_features": 10, "random_state": 0}
+    options = {
+        "objective": "elbo", "max_steps": 50, "n_layers": 1, "n_random_features": 10, "random_state": 0,
+    }  # fmt: skip
     one = DeepGPRegressor(**options).fit(X, y)
     both = DeepGPRegressor(**options, distributed=Synchronous(2)).fit(X, y)
     np.testing.assert_allclose(one.predict(X), both.predict(X), rtol=1e-3, atol=1e-4)

@@ -4,9 +4,11 @@ Times of day are minutes since midnight: as whole numbers hhmm they would jump a
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv as csv
 
 from bochner.datasets.dataset import Dataset
@@ -157,8 +159,11 @@ def _read_flights(path: str | Path, months: tuple[int, int]) -> pa.Table:
         ),
     )
     month = table["Month"]
-    numbers = month.to_numpy()
-    return table.filter(pa.array((numbers >= months[0]) & (numbers <= months[1])))
+    compute: Any = pyarrow.compute  # its functions are made at run time
+    first, last = months
+    return table.filter(
+        compute.and_(compute.greater_equal(month, first), compute.less_equal(month, last))
+    )
 
 
 def _years_of_manufacture(path: str | Path, tails: pa.ChunkedArray) -> np.ndarray:
