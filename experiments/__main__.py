@@ -12,7 +12,6 @@ from experiments import (
     asynchronous,
     calibration,
     comparison,
-    defaults,
     depth,
     digits,
     large,
@@ -25,7 +24,6 @@ from experiments.runner import Experiment, run_experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     "toy": toy.EXPERIMENT,
-    "defaults": defaults.EXPERIMENT,
     "mcmc": mcmc.EXPERIMENT,
     "calibration": calibration.EXPERIMENT,
     "omega": omega.EXPERIMENT,

@@ -20,11 +20,15 @@ needs_data = pytest.mark.skipif(
     not os.environ.get("BOCHNER_DATA"),
     reason="the environment variable BOCHNER_DATA does not name the folder of data files",
 )
+LONGEST = ("comparison", "large", "depth")
 PAPER = ("omega", "comparison", "large", "depth", "lowrank", "digits")
 
 
 @needs_data
-@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in LONGEST else ()) for name in PAPER],
+)
 def test_the_quick_version_runs_and_is_not_run_twice(name, tmp_path):
     result = run(name, "--quick", "--out", tmp_path)
     assert result.exit_code == 0, result.output

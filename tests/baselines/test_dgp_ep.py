@@ -168,6 +168,7 @@ def test_one_layer_learns_what_an_exact_process_knows():
     assert np.median(np.sqrt(law.variance)) == pytest.approx(0.2, rel=0.35)
 
 
+@pytest.mark.slow
 def test_two_layers_learn_a_function_of_one_input():
     generator = np.random.default_rng(6)
     x = generator.uniform(-2, 2, size=(200, 1))

@@ -97,7 +97,7 @@ def test_two_processes_with_two_devices_each_give_the_parameters_of_one_device(t
         assert {str(host) for host, _ in addresses if not host.is_loopback} == set()
 
 
-@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("victim", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_when_one_is_killed_all_stop_soon_and_resume_bit_for_bit(team, victim):
     if not (team.folder / "four.bochner").exists():
         ended(team.start_two("four"))

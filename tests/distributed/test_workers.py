@@ -59,7 +59,7 @@ def test_one_worker_gives_the_result_of_a_serial_training(cluster):
     assert report["staleness"] == {"0": STEPS}
 
 
-@pytest.mark.parametrize("n_workers", [1, 2])
+@pytest.mark.parametrize("n_workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_killed_worker_is_replaced_and_its_gradient_in_flight_dropped(cluster, n_workers):
     with pytest.warns(RuntimeWarning, match="was lost and is replaced"):
         trained, report = train(DiesAtWork, n_workers=n_workers)
@@ -82,6 +82,7 @@ def test_a_lost_server_goes_on_from_its_last_state_and_tells_what_is_lost(cluste
     assert_close(trained, problems.short_training(budget=Budget(max_steps=300)))
 
 
+@pytest.mark.slow
 def test_a_slow_worker_does_not_hold_up_the_others(cluster):
     trained, report = train(TenTimesSlower, max_steps=300)
     slow, fast = report["updates_of_worker"]
@@ -97,6 +98,7 @@ def test_gradients_that_are_not_finite_are_refused_and_reported(cluster):
     assert all(np.all(np.isfinite(leaf)) for leaf in problems.leaves(trained))
 
 
+@pytest.mark.slow
 def test_staleness_stays_within_its_bound(cluster):
     _, report = train(n_workers=3, max_staleness=1)
     assert max(map(int, report["staleness"])) <= 1

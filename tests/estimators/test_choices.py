@@ -50,7 +50,7 @@ def test_drawn_functions_spread_as_the_predictions_do(exact):
     [
         {},
         {"likelihood": "gaussian", "n_layers": 1},
-        {"theta": "variational", "n_layers": 4, "residual": True, "n_members": 2},
+        {"theta": "variational", "n_layers": 3, "residual": True, "n_members": 2},
         {"objective": "elbo", "theta": "prior", "n_members": 3},
         {"objective": "predictive", "n_mc_train": 3, "theta": "variational", "averaging": 0.9},
     ],
@@ -145,7 +145,9 @@ def test_held_out_rows_judge_the_conditioned_model():
     assert min(value for value in judged if value is not None) < 3.0
 
 
-@pytest.mark.parametrize("kind", [DeepGPRegressor, DeepGPClassifier])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(DeepGPRegressor, marks=pytest.mark.slow), DeepGPClassifier]
+)
 def test_depth_is_chosen_on_held_out_rows(kind):
     rows, targets = (X, Y) if kind is DeepGPRegressor else problems.classes(150)
     settings = {"max_steps": 20, "n_random_features": 10, "width": 2, "random_state": 0}
