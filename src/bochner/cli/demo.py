@@ -30,7 +30,9 @@ def demo(
         "bochner-demo"
     ),
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
-    max_steps: Annotated[int, typer.Option(min=1, help="Training steps of each model.")] = 5_000,
+    max_steps: Annotated[
+        int | None, typer.Option(min=1, help="Training steps of each model.  [default: as fit]")
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

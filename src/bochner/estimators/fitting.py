@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
+import equinox as eqx
 import jax
 import numpy as np
 from sklearn.utils import check_random_state
@@ -433,7 +434,7 @@ class Fitting(Parameters):
         log_likelihood = self._posterior().map_rows(ExpectedLogLikelihood(), rows.X, Y=rows.Y)
         per_row = np.average(log_likelihood, weights=rows.weights)
         per_row -= self._target_scaling.log_jacobian
-        return float(self.total_weight_ * per_row - self.model_.kl())
+        return float(self.total_weight_ * per_row - _kl(self.model_))
 
     def _fit_more(self, rows: Rows) -> None:
         """Train on further rows; scaling and configuration stay those of the first call."""
@@ -458,6 +459,12 @@ class _InOwnUnits:
 
     def on_end(self) -> None:
         self.callback.on_end()
+
+
+@eqx.filter_jit
+def _kl(model: DeepGP | Members) -> jax.Array:
+    """Compute the KL as one program: its many small parts would take longer to compile."""
+    return model.kl()
 
 
 def _joined(parts: list[Rows]) -> Rows | None:
