@@ -1,5 +1,7 @@
 """What the defaults choose from, each used on its own: objectives, members, theta, residual layers, depth."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tests.estimators.problems import SMALL
 
 X, Y = problems.numbers(150)
 EXACT = {
+    "objective": "evidence",
     "n_random_features": 15, "width": 2, "max_steps": 60, "n_mc_predict": 60, "random_state": 0,
 }  # fmt: skip
 
@@ -19,7 +22,44 @@ def exact():
     return DeepGPRegressor(**EXACT).fit(X, Y)
 
 
-def test_a_small_table_gets_the_evidence_with_noise_that_varies(exact):
+def recipes():
+    """The module as users have it; the rest of the suite takes the bound for small tables."""
+    spec = importlib.util.find_spec("bochner.estimators.recipes")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, "evidence"),
+        ({"likelihood": "gaussian", "batch_size": 500}, "evidence"),
+        ({"likelihood": "student-t"}, "elbo"),
+        ({"omega": "var-resampled"}, "elbo"),
+        ({"batch_size": 100}, "elbo"),
+        ({"batch_size": "many"}, "evidence"),  # an error to come
+        ({"n_random_features": [100, 2000]}, "elbo"),
+        ({"local_reparameterization": True}, "elbo"),
+    ],
+)
+def test_a_small_table_gets_the_evidence_where_that_fits(asked, expected):
+    module = recipes()
+    situation = module.Situation(300, 5, classification=False, asked=asked)
+    assert module.auto(situation)["objective"] == expected
+
+
+def test_large_tables_classes_and_rows_to_come_get_the_bound():
+    module = recipes()
+    for situation in (
+        module.Situation(10_000, 5, classification=False),
+        module.Situation(300, 5, classification=True),
+        module.Situation(300, 5, classification=False, all_at_once=False),
+    ):
+        assert module.auto(situation)["objective"] == "elbo"
+
+
+def test_the_exact_model_holds_draws_of_the_hidden_layers_of_its_members(exact):
     config = exact.config_
     assert (config["objective"], config["likelihood"]) == ("evidence", "heteroscedastic")
     assert isinstance(exact.model_, Members)
@@ -94,10 +134,10 @@ def test_rows_of_weight_two_count_twice_in_the_evidence():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"objective": "evidence", "likelihood": "student-t"}, "needs Gaussian noise"),
-        ({"objective": "evidence", "batch_size": 50}, "uses all rows in each step"),
-        ({"objective": "evidence", "omega": "var-resampled"}, "frequencies that are held"),
-        ({"objective": "evidence", "warm_start": True}, "its model cannot go on"),
+        ({"likelihood": "student-t"}, "needs Gaussian noise"),
+        ({"batch_size": 50}, "uses all rows in each step"),
+        ({"omega": "var-resampled"}, "frequencies that are held"),
+        ({"warm_start": True}, "its model cannot go on"),
         ({"objective": "predictive", "n_mc_train": 1}, "`n_mc_train` of at least 2"),
         ({"objective": "evidense"}, "Did you mean 'evidence'"),
         ({"theta": "fixed"}, "`theta` must be one of"),
@@ -112,15 +152,16 @@ def test_choices_that_do_not_fit_are_refused(settings, message):
 
 
 def test_rows_to_come_lead_to_the_bound():
-    model = DeepGPRegressor(**EXACT).partial_fit(X, Y)
+    model = DeepGPRegressor(**(EXACT | {"objective": None})).partial_fit(X, Y)
     assert model.config_["objective"] == "elbo"
     with pytest.raises(ValueError, match="its model cannot go on"):
-        DeepGPRegressor(**EXACT, objective="evidence", batch_size=50).partial_fit(X, Y)
+        DeepGPRegressor(**EXACT, batch_size=50).partial_fit(X, Y)
 
 
 @pytest.mark.parametrize("way", ["partial_fit", "warm_start"])
 def test_an_exact_model_goes_on_by_the_bound(way):
     model = DeepGPRegressor(**(EXACT | {"learning_rate": 1e-4})).fit(X, Y)
+    model.set_params(objective=None)  # as where the recipe has chosen the evidence
     before = model.evaluate(X, Y)
     if way == "partial_fit":
         model.partial_fit(X, Y)
@@ -134,7 +175,7 @@ def test_an_exact_model_goes_on_by_the_bound(way):
 
 
 def test_evidence_that_was_asked_for_cannot_go_on():
-    model = DeepGPRegressor(**(EXACT | {"max_steps": 2}), objective="evidence").fit(X, Y)
+    model = DeepGPRegressor(**(EXACT | {"max_steps": 2})).fit(X, Y)
     with pytest.raises(ValueError, match="neither by `partial_fit` nor"):
         model.partial_fit(X, Y)
 
