@@ -139,7 +139,9 @@ def test_no_rows_are_held_out_below_two_hundred(n, held_out):
 
 def test_the_best_parameters_on_held_out_rows_are_kept():
     x, y = problems.numbers(200)
-    settings = SHORT | {"learning_rate": 0.5, "schedule": "constant", "max_steps": 100}
+    settings = SHORT | {
+        "likelihood": "gaussian", "learning_rate": 0.5, "schedule": "constant", "max_steps": 100,
+    }  # fmt: skip
     model = DeepGPRegressor(validation_fraction=0.2, **settings).fit(x, y)
     _, out = model._split(_config(model), model._scaled(Rows(x, y[:, None], np.ones(200))))
     judged = [r["held_out_mnll"] for r in model.history_ if r["held_out_mnll"] is not None]
