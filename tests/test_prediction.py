@@ -67,7 +67,7 @@ def test_epistemic_variance_is_that_of_the_means_and_aleatoric_the_mean_of_the_n
     likelihood = LIKELIHOODS["heteroscedastic"]
     F = np.asarray(draws(likelihood, N_DRAWS))
     found = Moments()(Draws.of(likelihood, jnp.asarray(F)), {})
-    deviation = 1e-3 + np.logaddexp(0.0, np.array([0.3, -0.5]) + F[:, :, 2:])
+    deviation = 1e-3 + np.logaddexp(0.0, np.array([0.3, -0.5]) + F[:, :, 2:] / 4)
     np.testing.assert_allclose(found["mean"], F[:, :, :2].mean(axis=0), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found["epistemic"], F[:, :, :2].var(axis=0), rtol=1e-4)
     np.testing.assert_allclose(found["aleatoric"], (deviation**2).mean(axis=0), rtol=1e-4)
