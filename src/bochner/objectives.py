@@ -78,7 +78,7 @@ class Elbo(AbstractObjective):
         >>> import jax, jax.numpy as jnp, numpy as np
         >>> from bochner.data.table import Table
         >>> from bochner.layers import LayerSettings
-        >>> from bochner.gaussians import FactorizedGaussian
+        >>> from bochner.likelihoods import Gaussian
         >>> from bochner.model import DeepGP
         >>> from bochner.objectives import Elbo
         >>> from bochner.reparameterization import DrawWeights
@@ -108,7 +108,7 @@ class Predictive(AbstractObjective):
         >>> import jax, jax.numpy as jnp, numpy as np
         >>> from bochner.data.table import Table
         >>> from bochner.layers import LayerSettings
-        >>> from bochner.gaussians import FactorizedGaussian
+        >>> from bochner.likelihoods import Gaussian
         >>> from bochner.model import DeepGP
         >>> from bochner.objectives import Elbo, Predictive
         >>> from bochner.reparameterization import DrawWeights
@@ -146,7 +146,7 @@ class Evidence(AbstractObjective):
         >>> import jax, jax.numpy as jnp, numpy as np
         >>> from bochner.data.table import Table
         >>> from bochner.layers import LayerSettings
-        >>> from bochner.gaussians import FactorizedGaussian
+        >>> from bochner.likelihoods import Gaussian
         >>> from bochner.model import DeepGP
         >>> from bochner.objectives import Evidence
         >>> from bochner.reparameterization import DrawWeights
