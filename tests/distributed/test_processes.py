@@ -112,7 +112,7 @@ def test_when_one_is_killed_all_stop_soon_and_resume_bit_for_bit(team, victim):
     if other.returncode != 0:  # else it was done before
         assert "a process of the training was lost" in errors
         assert "resume" in errors
-        assert seconds < 30  # about ten on a machine that is not busy
+        assert seconds < 60  # about ten on a machine that is not busy
     ended(team.start_two(name, *team.kept(name)))
     again, four = team.arrays(name), team.arrays("four")
     for key, array in four.items():

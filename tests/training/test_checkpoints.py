@@ -97,11 +97,12 @@ def test_a_signal_ends_the_chunk_and_writes_a_checkpoint(tmp_path, undisturbed):
             if self.left == 0:
                 os.kill(os.getpid(), signal.SIGTERM)
 
+    before = signal.getsignal(signal.SIGTERM)
     checkpoints = Checkpoints(tmp_path, MARK, seconds_between=1e9)
     with pytest.raises(TrainingStoppedError, match="Go on from the checkpoint") as caught:
         run(checkpoints=checkpoints, callbacks=[Signal(33)])
     assert caught.value.signal == signal.SIGTERM
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) == before
     assert_equal(run(checkpoints=in_folder(tmp_path, resume=True)), undisturbed)
 
 
