@@ -57,7 +57,7 @@ def jobs(quick: bool, systems: Iterable[str], data: Iterable[str]) -> Iterable[J
 
 def run(job: Job) -> Mapping[str, Any]:
     """Fit a system to the training part of a split, and measure it on the test part."""
-    X, y, X_test, y_test = _parts(job["data"], job["split"])
+    X, y, X_test, y_test = _loaded(job["data"]).split(job["split"])
     classes = job["data"] in CLASSIFICATION
     started = time.monotonic()
     if job["system"] in OURS:
@@ -88,15 +88,6 @@ def run(job: Job) -> Mapping[str, Any]:
 @functools.lru_cache(maxsize=1)
 def _loaded(name: str) -> Any:
     return datasets.load(name)
-
-
-def _parts(name: str, split: int) -> tuple[np.ndarray, ...]:
-    """A standard split, or a random tenth of the rows as the test part."""
-    data = _loaded(name)
-    if data.splits:
-        return data.part(data.splits[split])
-    order = np.random.default_rng(split).permutation(len(data.y))
-    return data.part(order[: len(order) // 10])
 
 
 def report(records: list[dict[str, Any]], folder: Path) -> None:

@@ -60,10 +60,7 @@ def _rows(job: Job) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return data.part(data.splits[0])
     if job["part"] == "paper":
         return data.fold(job["fold"])
-    if data.splits:
-        return data.part(data.splits[job["fold"]])
-    order = np.random.default_rng(job["fold"]).permutation(len(data.y))
-    return data.part(order[: len(order) // 10])
+    return data.split(job["fold"])
 
 
 def settings(job: Job) -> dict[str, Any]:

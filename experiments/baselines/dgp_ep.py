@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from bochner.data.scaling import PREPROCESSINGS, TargetScaling
 from experiments.baselines.inducing import cluster_centers
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
-from experiments.baselines.jax_training import in_parts, minimize
+from experiments.baselines.jax_training import JaxTraining, in_parts, single
 from experiments.baselines.predictive import GaussianMixture
 
 _JITTER = 1e-4
@@ -196,17 +196,13 @@ def _cholesky(layer: EPLayer) -> Array:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Settings:
+class _Settings(JaxTraining):
     """Sizes and training, as in section 4.1; `n_layers` counts the output layer."""
 
     n_layers: int = 2
     width: int = 3
     n_inducing: int = 100
-    n_steps: int = 5_000
-    batch_size: int = 200
-    learning_rate: float = 0.01
     n_samples: int = 100
-    preprocessing: str = "robust"
 
     def start(self, X: np.ndarray, d_out: int, seed: int) -> list[EPLayer]:
         """Start hidden layers near the leading principal components, and the last layer near zero."""
@@ -226,10 +222,6 @@ class _Settings:
         small = 0.1 * generator.normal(size=(len(inducing), d_out))
         return [*layers, start_layer(inducing, small, precision=1.0)]
 
-    def training(self) -> dict[str, Any]:
-        names = ("n_steps", "batch_size", "learning_rate")
-        return {name: getattr(self, name) for name in names}
-
 
 @dataclasses.dataclass(frozen=True)
 class DGPEPRegressor(_Settings):
@@ -239,7 +231,7 @@ class DGPEPRegressor(_Settings):
         self, X: np.ndarray, y: np.ndarray, *, seed: int, observer: Observer | None = None
     ) -> RegressionPredictor:
         scaling, targets = PREPROCESSINGS[self.preprocessing](X), TargetScaling.standard(y[:, None])
-        data = _single(scaling(X)), _single(targets(y[:, None]))
+        data = single(scaling(X)), single(targets(y[:, None]))
 
         def loss(layers, batch, key):
             X_batch, Y = batch
@@ -255,7 +247,7 @@ class DGPEPRegressor(_Settings):
 
         def predictor(layers) -> RegressionPredictor:
             def predict(X_new: np.ndarray) -> GaussianMixture:
-                rows = _single(scaling(X_new))
+                rows = single(scaling(X_new))
                 found = in_parts(lambda part: moments(layers, part), rows, self.batch_size)
                 mean, variance = found[..., 0]
                 law = GaussianMixture.of_one(mean, np.sqrt(variance))
@@ -264,11 +256,7 @@ class DGPEPRegressor(_Settings):
             return predict
 
         start = self.start(data[0], 1, seed)
-        return predictor(
-            minimize(
-                loss, start, data, **self.training(), seed=seed, observer=observer, predictor=predictor
-            )
-        )  # fmt: skip
+        return self.learned(loss, start, data, predictor, seed=seed, observer=observer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,7 +267,7 @@ class DGPEPClassifier(_Settings):
         self, X: np.ndarray, y: np.ndarray, *, seed: int, observer: Observer | None = None
     ) -> ClassificationPredictor:
         scaling = PREPROCESSINGS[self.preprocessing](X)
-        data = _single(scaling(X)), np.asarray(y, np.int32)
+        data = single(scaling(X)), np.asarray(y, np.int32)
 
         def loss(layers, batch, key):
             X_batch, labels = batch
@@ -298,16 +286,8 @@ class DGPEPClassifier(_Settings):
 
         def predictor(layers) -> ClassificationPredictor:
             return lambda X_new: in_parts(
-                lambda part: run(layers, part), _single(scaling(X_new)), self.batch_size
+                lambda part: run(layers, part), single(scaling(X_new)), self.batch_size
             )
 
         start = self.start(data[0], int(y.max()) + 1, seed)
-        return predictor(
-            minimize(
-                loss, start, data, **self.training(), seed=seed, observer=observer, predictor=predictor
-            )
-        )  # fmt: skip
-
-
-def _single(array: np.ndarray) -> np.ndarray:
-    return np.asarray(array, np.float32)
+        return self.learned(loss, start, data, predictor, seed=seed, observer=observer)

@@ -12,7 +12,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from bochner.data.scaling import PREPROCESSINGS, TargetScaling
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
-from experiments.baselines.jax_training import in_parts, minimize
+from experiments.baselines.jax_training import JaxTraining, in_parts, single
 from experiments.baselines.predictive import GaussianMixture
 
 Parameters = dict[str, Any]
@@ -36,7 +36,7 @@ def matched_units(d_in: int, d_out: int, n_hidden: int, *, n_rf: int = 100, widt
 
 
 @dataclasses.dataclass(frozen=True)
-class _Settings:
+class _Settings(JaxTraining):
     """Sizes and training.
 
     Attributes:
@@ -49,10 +49,7 @@ class _Settings:
     units: int | None = None
     dropout: float = 0.5
     n_steps: int = 20_000
-    batch_size: int = 200
-    learning_rate: float = 0.01
     n_mc_predict: int = 0
-    preprocessing: str = "robust"
 
     def start(self, d_in: int, d_out: int, seed: int) -> Parameters:
         units = self.units or matched_units(d_in, d_out, self.n_hidden)
@@ -80,10 +77,6 @@ class _Settings:
     def passes(self, parameters: Parameters, X: np.ndarray) -> np.ndarray:
         """Compute the outputs of each pass: passes, rows, outputs."""
         return in_parts(lambda part: _passes(self, parameters, part), X)
-
-    def training(self) -> dict[str, Any]:
-        names = ("n_steps", "batch_size", "learning_rate")
-        return {name: getattr(self, name) for name in names}
 
 
 # Compiled once for a network, however often a training is looked at.
@@ -113,19 +106,15 @@ class DropoutRegressor(_Settings):
 
         def predictor(parameters) -> RegressionPredictor:
             def predict(X_new: np.ndarray) -> GaussianMixture:
-                means = self.passes(parameters, _single(scaling(X_new)))[..., 0]
+                means = self.passes(parameters, single(scaling(X_new)))[..., 0]
                 deviation = np.full_like(means, float(jnp.exp(parameters["log_deviation"])))
                 law = GaussianMixture(means, deviation)
                 return law.rescaled(targets.center[0], targets.scale[0])
 
             return predict
 
-        data = _single(scaling(X)), _single(targets(y[:, None]))
-        return predictor(
-            minimize(
-                loss, start, data, **self.training(), seed=seed, observer=observer, predictor=predictor
-            )
-        )  # fmt: skip
+        data = single(scaling(X)), single(targets(y[:, None]))
+        return self.learned(loss, start, data, predictor, seed=seed, observer=observer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,18 +134,10 @@ class DropoutClassifier(_Settings):
 
         def predictor(parameters) -> ClassificationPredictor:
             def predict(X_new: np.ndarray) -> np.ndarray:
-                logits = self.passes(parameters, _single(scaling(X_new)))
+                logits = self.passes(parameters, single(scaling(X_new)))
                 return np.asarray(jax.nn.softmax(logits)).mean(axis=0)
 
             return predict
 
-        data = _single(scaling(X)), np.asarray(y, np.int32)
-        return predictor(
-            minimize(
-                loss, start, data, **self.training(), seed=seed, observer=observer, predictor=predictor
-            )
-        )  # fmt: skip
-
-
-def _single(array: np.ndarray) -> np.ndarray:
-    return np.asarray(array, np.float32)
+        data = single(scaling(X)), np.asarray(y, np.int32)
+        return self.learned(loss, start, data, predictor, seed=seed, observer=observer)

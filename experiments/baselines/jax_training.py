@@ -1,5 +1,6 @@
 """The training loop of the baselines that are written here: Adam, many steps in one compiled program."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,38 @@ from bochner.data.table import RowOrder, padded_lines
 from experiments.baselines.interface import Observer
 
 _CAPACITY = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class JaxTraining:
+    """How a baseline that is written here is trained; its own settings are further fields."""
+
+    n_steps: int = 5_000
+    batch_size: int = 200
+    learning_rate: float = 0.01
+    preprocessing: str = "robust"
+
+    def learned(
+        self,
+        loss: Callable[[PyTree, Any, PRNGKeyArray], jax.Array],
+        start: PyTree,
+        data: tuple[np.ndarray, ...],
+        predictor: Callable[[PyTree], Any],
+        *,
+        seed: int,
+        observer: Observer | None,
+    ) -> Any:
+        """Minimize a loss, and make a predictor of what is learned."""
+        parameters = minimize(
+            loss, start, data, n_steps=self.n_steps, batch_size=self.batch_size,
+            learning_rate=self.learning_rate, seed=seed, observer=observer, predictor=predictor,
+        )  # fmt: skip
+        return predictor(parameters)
+
+
+def single(array: np.ndarray) -> np.ndarray:
+    """Give an array in single precision."""
+    return np.asarray(array, np.float32)
 
 
 def minimize(

@@ -69,6 +69,10 @@ class DeepGP(eqx.Module):
         blocks = (*group_equal(layers[:-1]), layers[-1])
         return cls(blocks=blocks, likelihood=likelihood, feed_inputs=feed_inputs)
 
+    def each(self) -> "list[DeepGP]":
+        """Give the members one by one; a model is its own only one."""
+        return [self]
+
     @property
     def layers(self) -> list[Layer]:
         """The layers one by one, stacks taken apart."""

@@ -40,6 +40,13 @@ class Dataset:
         kept[test_rows] = False
         return self.X[kept], self.y[kept], self.X[test_rows], self.y[test_rows]
 
+    def split(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Give the parts of a standard split; where there is none, of a random tenth as test rows, by its seed."""
+        if self.splits:
+            return self.part(self.splits[number])
+        order = np.random.default_rng(number).permutation(len(self.y))
+        return self.part(order[: len(order) // 10])
+
     def fold(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Give the parts of one of the paper's folds, scaled as there.
 

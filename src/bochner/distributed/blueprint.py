@@ -53,7 +53,7 @@ def described(
         >>> jax.tree.structure(skeleton(blueprint)) == jax.tree.structure(model)
         True
     """
-    one = model.each()[0] if isinstance(model, Members) else model
+    one = model.each()[0]
     layers = [
         {
             "width": layer.width,

@@ -16,7 +16,6 @@ from bochner.estimators.fitting import Fitting
 from bochner.estimators.functions import ScaledFunction
 from bochner.estimators.plots import PlotsMixin
 from bochner.layers import Layer
-from bochner.members import Members
 from bochner.prediction import (
     AbstractStatistic,
     Samples,
@@ -87,10 +86,9 @@ class BaseDeepGP(PlotsMixin, Fitting):
         learned, the root mean square of its frequencies takes the place of the inverse lengthscale.
         """
         check_is_fitted(self)
-        models = self.model_.each() if isinstance(self.model_, Members) else [self.model_]
         layers = [
             layer
-            for model in models
+            for model in self.model_.each()
             for layer in (model.layers if model.feed_inputs else model.layers[:1])
         ]
         squares = [_squared_frequencies(layer)[-self.n_features_in_ :] for layer in layers]

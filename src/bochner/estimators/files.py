@@ -35,6 +35,7 @@ from bochner.estimators.recipes import PRESETS
 from bochner.estimators.regressor import DeepGPRegressor
 from bochner.saving import ModelFileError, read_arrays, write_arrays
 from bochner.training import Record
+from bochner.training.checkpoints import named_arrays, named_leaves
 
 KIND = "model"
 """What the header of a model file says it is."""
@@ -121,7 +122,7 @@ def to_parts(estimator: BaseDeepGP) -> tuple[dict[str, np.ndarray], dict[str, An
         True
     """
     _check_limits(estimator.config_)
-    arrays = {f"model{name}": np.asarray(leaf) for name, leaf in _named_leaves(estimator.model_)}
+    arrays = named_arrays("model", estimator.model_)
     for kind in ("input", "target"):
         scaling = getattr(estimator, f"_{kind}_scaling")
         for field in dataclasses.fields(scaling):
@@ -361,7 +362,7 @@ def _structure(
         return blank._ready(config, Table.of(np.zeros((1, d_in)), Y), started)
 
     skeleton = jax.eval_shape(build)
-    named = _named_leaves(skeleton)
+    named = named_leaves(skeleton)
     return (
         [f"model{name}" for name, _ in named],
         [leaf for _, leaf in named],
@@ -386,8 +387,3 @@ def _array_of(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     if name not in arrays:
         raise ModelFileError(f"it lacks part of a model, {name}.")
     return arrays[name]
-
-
-def _named_leaves(tree: Any) -> list[tuple[str, Any]]:
-    paths, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return [(jax.tree_util.keystr(path), leaf) for path, leaf in paths]

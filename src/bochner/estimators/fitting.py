@@ -1,6 +1,5 @@
 """From checked rows to a trained model."""
 
-import copy
 import dataclasses
 import hashlib
 import warnings
@@ -20,6 +19,7 @@ from bochner.data.table import Table, TrainingData
 from bochner.distributed import AbstractDistribution
 from bochner.estimators.config import AUTO, Config, check_choice
 from bochner.estimators.inputs import check_no_weights
+from bochner.estimators.judging import mnll_of, try_depths
 from bochner.estimators.parameters import Parameters
 from bochner.estimators.recipes import PRESETS, Situation, fill
 from bochner.estimators.rows import Rows
@@ -32,7 +32,6 @@ from bochner.model import DeepGP
 from bochner.objectives import OBJECTIVES
 from bochner.prediction import (
     ExpectedLogLikelihood,
-    LogDensity,
     Posterior,
 )
 from bochner.training import (
@@ -52,9 +51,6 @@ _N_DRAWS_TO_VALIDATE = 30
 _MAX_ROWS_FOR_BOUND = 10_000
 _MAX_ROWS_HELD_OUT_OF_STREAM = 20_000
 _PATIENCE = 10
-_DEPTHS = (1, 2, 3)
-_SHARE_TO_JUDGE_DEPTHS = 0.2
-_MAX_ROWS_TO_TRY_DEPTHS = 20_000
 _FEW_STEPS = 100
 _MODEL_FIELDS = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
@@ -191,7 +187,7 @@ class Fitting(Parameters):
     def _begin(self, rows: Rows, n_rows: int, *, more_to_come: bool) -> Config:
         """Settle the configuration, and learn scaling and a new model from rows, unless `fit` goes on from one."""
         if self.n_layers == AUTO and not self._goes_on():
-            self.depth_scores_ = self._try_depths(rows)
+            self.depth_scores_ = try_depths(self, rows)
         config = self._resolve(n_rows, rows.X.shape[1], more_to_come=more_to_come)
         if config.objective == "evidence":
             self._check_all_at_once(config, n_rows)
@@ -226,30 +222,9 @@ class Fitting(Parameters):
                 'go on neither by `partial_fit` nor by `warm_start`: use `objective="elbo"`.'
             )
         n_draws = Config(**self.config_).n_conditioned
-        members = [unconditioned(member) for member in self.model_.each()[::n_draws]]  # pyright: ignore[reportAttributeAccessIssue]
+        members = [unconditioned(member) for member in self.model_.each()[::n_draws]]
         self.model_ = members[0] if len(members) == 1 else Members.of(members)
         self.config_ = {**self.config_, "objective": "elbo"}
-
-    def _try_depths(self, rows: Rows) -> dict[int, float]:
-        """Fit one model of each depth to most of the rows, and give their MNLL on the others."""
-        if len(rows) > _MAX_ROWS_TO_TRY_DEPTHS:
-            generator = np.random.default_rng(0)
-            rows = rows[generator.permutation(len(rows))[:_MAX_ROWS_TO_TRY_DEPTHS]]
-        order = np.random.default_rng(1).permutation(len(rows))
-        n_held_out = max(round(_SHARE_TO_JUDGE_DEPTHS * len(rows)), 1)
-        kept, judged = rows[np.sort(order[n_held_out:])], rows[np.sort(order[:n_held_out])]
-        scores = {}
-        for depth in _DEPTHS:
-            trial = copy.copy(self).set_params(
-                n_layers=depth, checkpoint=None, resume=False, warm_start=False
-            )
-            trial._fit(kept)
-            scaled = trial._scaled(judged)
-            with trial._on_device():
-                density = trial._posterior().map_rows(LogDensity(), scaled.X, Y=scaled.Y)
-            mnll = -np.average(density, weights=judged.weights) + trial._target_scaling.log_jacobian
-            scores[depth] = float(mnll)
-        return scores
 
     def _goes_on(self) -> bool:
         """Whether `fit` goes on from the fitted model."""
@@ -408,8 +383,7 @@ class Fitting(Parameters):
             key = self._key("validate")
             ready = self._ready(config, data, model)
             posterior = Posterior.draw(ready, n_draws=_N_DRAWS_TO_VALIDATE, key=key)
-            log_density = posterior.map_rows(LogDensity(), rows.X, Y=rows.Y)
-            return float(-np.average(log_density, weights=rows.weights))
+            return mnll_of(posterior, rows)
 
         return HeldOut(mnll, patience=_PATIENCE)
 

@@ -323,8 +323,6 @@ def _predict(model: Any, posterior: Posterior, rows: Rows) -> Predictions:
 def _first_member(model: Any) -> tuple[DeepGP, DeepGP | Members]:
     """Give one member as a plain model, and as it predicts: NUTS knows one draw of the frequencies only."""
     fitted, config = model.model_, Config(**model.config_)
-    if isinstance(fitted, DeepGP):
-        return fitted, fitted
     if config.objective != "evidence":
         member = fitted.each()[0]
         return member, member

@@ -183,8 +183,13 @@ def named_arrays(prefix: str, tree: PyTree) -> dict[str, np.ndarray]:
         >>> sorted(named_arrays("now", {"a": np.ones(1), "b": np.ones(2)}))
         ["now['a']", "now['b']"]
     """
+    return {prefix + name: np.asarray(leaf) for name, leaf in named_leaves(tree)}
+
+
+def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
+    """Give the leaves of a tree, whatever they are, with their path in it."""
     paths, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {prefix + jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in paths}
+    return [(jax.tree_util.keystr(path), leaf) for path, leaf in paths]
 
 
 def filled(prefix: str, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
