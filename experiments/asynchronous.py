@@ -1,7 +1,8 @@
 """The supplement's figure: training time and error on MNIST by the number of asynchronous workers.
 
 Runs are real where there are cores for them. For more workers, up to 100, gradients and staleness are real and the
-clock is simulated: it replays the times that one worker took here, as if every worker had a core of its own.
+clock is simulated: it replays the times that one worker took here, as if every worker had a core of its own. "Scaled"
+divides steps by one plus the staleness of their gradients.
 """
 
 import functools
@@ -30,17 +31,19 @@ PAPER = {1: (10**1.65, 0.0191), 5: (10**1.10, 0.0213), 10: (10**0.84, 0.037)}
 
 
 def _jobs(quick: bool) -> Iterable[Job]:
-    size = {"steps": 40, "rows": 2_000, "n_rf": 30} if quick else {"steps": STEPS}
+    size = {"steps": 100, "rows": 2_000, "n_rf": 30} if quick else {"steps": STEPS}
     cores = os.cpu_count() or 1
     yield {"mode": "serial", "n": 1, **size}
-    for n in (1, 2) if quick else (1, 2, 5, 10):
+    for n in (2,) if quick else (1, 2, 5, 10):
         if n <= cores:
             yield {"mode": "async", "n": n, **size}
-    for n in (2,) if quick else (2, 4, 8):
+    for n in () if quick else (2, 4, 8):
         if n <= cores:
             yield {"mode": "sync", "n": n, **size}
-    for n in (1, 10) if quick else (1, 5, 10, 20, 50, 100):
+    for n in (4,) if quick else (1, 5, 10, 20, 50, 100):
         yield {"mode": "simulated", "n": n, **size}
+        if n > 1:
+            yield {"mode": "simulated, scaled", "n": n, **size}
 
 
 def _run(job: Job) -> Mapping[str, Any]:
@@ -69,17 +72,29 @@ def _fit(job: Job) -> dict[str, Any]:
     return {
         "error_rate": classifier.evaluate(X_test, y_test)["error_rate"],
         "training_seconds": classifier.history_[-1]["seconds"],
+        "updates_per_second": _pace(classifier.history_),
         "seconds_with_start": round(time.monotonic() - started, 2),
         **{f"mean_{name}_seconds": value for name, value in means.items()},
         **report,
     }
 
 
+def _pace(history: list[dict[str, Any]]) -> float:
+    """Updates a second of the second half, where nothing starts or compiles any more."""
+    middle, last = history[len(history) // 2], history[-1]
+    return (last["step"] - middle["step"]) / (last["seconds"] - middle["seconds"])
+
+
+def _is_simulated(job: Job) -> bool:
+    return job["mode"].startswith("simulated")
+
+
 def _distribution(job: Job) -> Any:
     n = job["n"]
-    if job["mode"] == "simulated":
+    if _is_simulated(job):
         measured = _measured(job.get("rows"), job.get("n_rf"))
-        return Simulated(n, Times.of(json.loads(measured)))
+        scaled = job["mode"] == "simulated, scaled"
+        return Simulated(n, Times.of(json.loads(measured)), scale_by_staleness=scaled)
     return {"serial": None, "async": Asynchronous(n_workers=n), "sync": Synchronous(n)}[job["mode"]]
 
 
@@ -111,7 +126,7 @@ def _seconds_of_updates(n_parameters: int, n_times: int = 20) -> list[float]:
         started = time.monotonic()
         shard.stage((0, 0, number), zeros)
         shard.is_finite((0, 0, number))
-        shard.apply((0, 0, number), 0.1, 1.0)
+        shard.apply((0, 0, number), 0.1)
         shard.fetch()
         found.append(time.monotonic() - started)
     return found[1:]
@@ -125,29 +140,35 @@ def _mnist(job: Job) -> tuple[np.ndarray, ...]:
 
 
 def _classifier(job: Job, distributed: Any) -> DeepGPClassifier:
+    """The paper's model for MNIST with our initial values and step sizes, which take minutes to its hours."""
     return DeepGPClassifier(
-        preset="paper-mnist",
+        n_layers=2,
+        width=50,
+        n_random_features=job.get("n_rf") or 500,
+        batch_size=1_000,
+        preprocessing="unit",
+        learning_rate=0.01,
         max_steps=job["steps"],
-        # The figure is of a short training: all is learned from the start.
-        theta_from=0,
-        n_random_features=job.get("n_rf"),
-        n_mc_train=1,
+        n_members=1,
         distributed=distributed,
         random_state=0,
     )
 
 
 def _report(records: list[dict[str, Any]], folder: Path) -> None:
-    table = Table("mode", "workers", "error", "seconds", "mean staleness", "of which simulated")
+    table = Table(
+        "mode", "workers", "error", "seconds", "updates a second", "mean staleness", "clock"
+    )
     for record in records:
         job, result = record["job"], record["result"]
         staleness = result.get("staleness", {"0": 1})
         mean = np.average([int(value) for value in staleness], weights=list(staleness.values()))
-        simulated = job["mode"] == "simulated"
+        simulated = _is_simulated(job)
         seconds = result["simulated_seconds" if simulated else "training_seconds"]
+        pace = job["steps"] / seconds if simulated else result["updates_per_second"]
         table.add_row(
-            job["mode"], str(job["n"]), f"{result['error_rate']:.4f}", f"{seconds:.1f}",
-            f"{mean:.2f}", "clock" if simulated else "nothing",
+            job["mode"], str(job["n"]), f"{result['error_rate']:.4f}", f"{seconds:.1f}", f"{pace:.1f}",
+            f"{mean:.2f}", "simulated" if simulated else "real",
         )  # fmt: skip
     Console().print(table)
     _plot(records, folder / "async.png")
@@ -157,12 +178,14 @@ def _plot(records: list[dict[str, Any]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-    for mode, marker in (("async", "o"), ("simulated", "x"), ("sync", "s")):
+    for mode, marker in zip(
+        ("async", "simulated", "simulated, scaled", "sync"), "ox+s", strict=True
+    ):
         found = [record for record in records if record["job"]["mode"] == mode]
         if not found:
             continue
         n = [record["job"]["n"] for record in found]
-        key = "simulated_seconds" if mode == "simulated" else "training_seconds"
+        key = "simulated_seconds" if _is_simulated(found[0]["job"]) else "training_seconds"
         left.plot(n, [r["result"][key] for r in found], marker=marker, label=mode)
         right.plot(n, [r["result"]["error_rate"] for r in found], marker=marker, label=mode)
     for axes, label in ((left, "training seconds"), (right, "error rate on MNIST")):

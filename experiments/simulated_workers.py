@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 from bochner.bound import Bound
 from bochner.data.table import AbstractSteps, Table
 from bochner.distributed import AbstractDistribution
-from bochner.distributed.server import ParameterShard
+from bochner.distributed.server import ParameterShard, share_of_step
 from bochner.distributed.worker import GradientProgram, program_of, step_of_shard
 from bochner.training import AbstractEngine
 from bochner.training.chunk import ChunkInputs, State, run_chunk
@@ -71,6 +71,7 @@ class Simulated(AbstractDistribution):
 
     n_workers: int
     times: Times
+    scale_by_staleness: bool = False
     seed: int = 0
 
     def engine(self, platform: str | None = None) -> AbstractEngine:
@@ -82,6 +83,7 @@ class SimulatedWorkers(AbstractEngine):
 
     def __init__(self, settings: Simulated):
         self._n_workers = settings.n_workers
+        self._scale_by_staleness = settings.scale_by_staleness
         self._timetable = Timetable(settings.n_workers, settings.times, settings.seed)
         self._shard = ParameterShard()
         self._staleness: Counter[int] = Counter()
@@ -140,10 +142,13 @@ class SimulatedWorkers(AbstractEngine):
             )
             fraction = inputs.fractions[0] + i * inputs.fractions[1]
             factor = float(inputs.step_size * inputs.schedule(fraction))
+            staleness = start + i - version
+            if self._scale_by_staleness:
+                factor *= share_of_step(staleness)
             push = (slot, 0, self._positions[slot])
             self._shard.stage(push, gradient)
-            self._shard.apply(push, factor, 1.0)
-            self._staleness[start + i - version] += 1
+            self._shard.apply(push, factor)
+            self._staleness[staleness] += 1
             self._positions[slot] += 1
             self._fetched[slot] = self._shard.fetch()[1:]
             total += bound

@@ -20,8 +20,8 @@ needs_data = pytest.mark.skipif(
     not os.environ.get("BOCHNER_DATA"),
     reason="the environment variable BOCHNER_DATA does not name the folder of data files",
 )
-LONGEST = ("comparison", "large", "depth")
-PAPER = ("omega", "comparison", "large", "depth", "lowrank", "digits")
+LONGEST = ("comparison", "large", "depth", "async")
+PAPER = ("omega", "comparison", "large", "depth", "lowrank", "digits", "async")
 
 
 @needs_data

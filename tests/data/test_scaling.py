@@ -5,8 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.datasets import load_digits
 
-from bochner.data.scaling import PREPROCESSINGS, TargetScaling, none, robust, standard, unit
+from bochner.data.scaling import (
+    PREPROCESSINGS,
+    TargetScaling,
+    like_pixels,
+    none,
+    robust,
+    standard,
+    unit,
+)
 
 finite = st.floats(-1e9, 1e9, allow_subnormal=False)
 
@@ -126,6 +135,16 @@ def test_unit_scaling_divides_all_pixels_by_the_same_number():
     X = np.array([[0.0, 10.0], [255.0, 20.0]])
     np.testing.assert_array_equal(unit(X)(X), X / 255)
     assert unit(np.zeros((2, 2))).scale.tolist() == [1.0, 1.0]
+
+
+def test_digits_are_like_pixels_and_a_wild_value_or_a_scale_of_its_own_makes_a_table():
+    X = load_digits().data
+    assert like_pixels(X)
+    assert not like_pixels(X[:, :30])
+    assert not like_pixels(X - 8)
+    assert not like_pixels(np.where(np.arange(X.size).reshape(X.shape) == 5_000, 1e5, X))
+    assert not like_pixels(X * np.geomspace(1, 100, X.shape[1]))
+    assert not like_pixels(np.zeros_like(X))
 
 
 def test_targets_come_back_in_their_own_units():

@@ -163,16 +163,22 @@ def test_staleness_is_counted_and_bounded(server):
     assert report["updates_of_worker"] == [3, 1]
 
 
-def test_gradients_are_divided_by_one_plus_their_staleness(server):
-    one = server(scale_by_staleness=True)
-    one.advance(10)
-    one.ticket(0)
-    one.ticket(1)
-    one.push(np.full(N, 1.0), 0, 0, version=0)
-    one.push(np.full(N, 3.0), 0, 1, version=1)
-    one.push(np.full(N, -6.0), 1, 0, version=0)
-    expected = adam([np.full(N, 1.0), np.full(N, 3.0), np.full(N, -2.0)])
-    np.testing.assert_allclose(one.parameters, expected, rtol=1e-5)
+def test_steps_are_divided_by_one_plus_their_staleness(server):
+    gradients, reached = [np.full(N, 1.0), np.full(N, 3.0), np.full(N, -6.0)], {}
+    for scaled in (False, True):
+        one = server(scale_by_staleness=scaled)
+        one.advance(10)
+        one.ticket(0)
+        one.ticket(1)
+        one.push(gradients[0], 0, 0, version=0)
+        one.push(gradients[1], 0, 1, version=1)
+        before = one.parameters
+        one.push(gradients[2], 1, 0, version=0)
+        reached[scaled] = before, one.parameters
+    np.testing.assert_allclose(reached[False][1], adam(gradients), rtol=1e-5)
+    np.testing.assert_array_equal(reached[True][0], reached[False][0])
+    whole, third = (after - before for before, after in (reached[False], reached[True]))
+    np.testing.assert_allclose(third, whole / 3, rtol=1e-4)
 
 
 def test_a_chunk_ends_at_its_last_update_and_later_pushes_wait_for_the_next(server):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import signal
 import socket
 
 import numpy as np
@@ -34,8 +35,10 @@ SETTINGS = WorkerSettings(
 @pytest.fixture(scope="module")
 def cluster():
     """One local cluster for all tests here, as it is started for one training."""
+    before = signal.getsignal(signal.SIGTERM)
     with connected(None, n_cpus=6) as ray:
         yield ray
+    assert signal.getsignal(signal.SIGTERM) == before, "the program has its own handler again"
 
 
 def train(worker_class=Worker, max_steps=STEPS, **changes):

@@ -54,7 +54,7 @@ PAPER_MNIST = PAPER | {
 
 def resolved(estimator, n_rows=1000, d_in=4):
     """The configuration of a fit, without the fit."""
-    return estimator._resolve(n_rows, d_in)
+    return estimator._resolve(n_rows, np.random.default_rng(0).normal(size=(10, d_in)))
 
 
 @pytest.mark.parametrize(("preset", "expected"), [("paper", PAPER), ("paper-mnist", PAPER_MNIST)])
@@ -63,6 +63,16 @@ def test_the_paper_is_followed_exactly(preset, expected):
     assert {name: getattr(config, name) for name in expected} == expected
     rest = set(Config.__dataclass_fields__) - set(expected)
     assert rest == {"preset", "max_steps", "max_seconds", "seed"}
+
+
+def test_images_are_scaled_as_a_whole_and_tables_by_columns():
+    images = np.random.default_rng(0).integers(0, 256, size=(200, 64)).astype(float)
+    for X, scaling in ((images, "unit"), (images - 1, "robust"), (images[:, :63], "robust")):
+        assert DeepGPClassifier()._resolve(1000, X).preprocessing == scaling
+    assert (
+        DeepGPClassifier(preprocessing="standard")._resolve(1000, images).preprocessing
+        == "standard"
+    )
 
 
 def test_the_paper_uses_softmax_for_two_classes():

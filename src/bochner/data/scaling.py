@@ -12,6 +12,7 @@ from jaxtyping import Float
 _MAD_TO_DEVIATION = 1.4826
 _KNEE = 5.0
 _MARGIN = 2.0
+_FEWEST_PIXELS, _ONE_SCALE = 64, 0.9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +103,23 @@ def unit(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
     """
     largest = np.max(np.abs(X), initial=0.0) or 1.0
     return _affine(np.zeros(X.shape[1]), np.full(X.shape[1], largest))
+
+
+def like_pixels(X: Float[np.ndarray, "n d_in"]) -> bool:
+    """Tell whether the columns are many and share one scale that starts at zero, as the pixels of an image do.
+
+    Each column on a scale of its own would then blow up pixels that are nearly always dark.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import like_pixels
+        >>> images = np.tile([0.0, 255.0], (64, 1)).T
+        >>> like_pixels(images), like_pixels(images * np.arange(1, 65))
+        (True, False)
+    """
+    largest = np.max(X, axis=0)
+    one_scale = np.median(largest) >= _ONE_SCALE * np.max(largest) > 0
+    return bool(X.shape[1] >= _FEWEST_PIXELS and np.min(X) >= 0 and one_scale)
 
 
 def none(X: Float[np.ndarray, "n d_in"]) -> InputScaling:

@@ -47,6 +47,17 @@ class Dataset:
         order = np.random.default_rng(number).permutation(len(self.y))
         return self.part(order[: len(order) // 10])
 
+    def block(
+        self, number: int, n_blocks: int = 10
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Give the parts of one stretch of the rows in their order as test rows: for recordings in time.
+
+        Rows next to each other in time are nearly the same, so a random split tests on what was trained on.
+        """
+        if not 0 <= number < n_blocks:
+            raise ValueError(f"there are {n_blocks} blocks, from 0 on; got {number}.")
+        return self.part(np.array_split(np.arange(len(self.y)), n_blocks)[number])
+
     def fold(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Give the parts of one of the paper's folds, scaled as there.
 

@@ -3,8 +3,11 @@
 import contextlib
 import importlib
 import ipaddress
+import logging
 import os
+import signal
 import socket
+import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -44,23 +47,39 @@ def connected(address: str | None, n_cpus: int) -> Iterator[Any]:
     if address is not None:
         _check_reachable(address)
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
+    # Newer versions announce that a local cluster asks for a token, which they keep themselves.
+    logging.getLogger("ray._private.authentication").setLevel(logging.ERROR)
+    with _handler_of_sigterm_kept():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)
+                if address is None:
+                    with _on_the_loopback(ray):
+                        ray.init(address="local", num_cpus=n_cpus, include_dashboard=False, **quiet)
+                else:
+                    ray.init(address=address, **quiet)
+        except (ConnectionError, RuntimeError, TimeoutError) as error:
+            where = "could not be started" if address is None else f"at {address} cannot be joined"
+            raise ValueError(f"the Ray cluster {where}: {str(error).splitlines()[0]}") from error
+        try:
             if address is None:
-                with _on_the_loopback(ray):
-                    ray.init(address="local", num_cpus=n_cpus, include_dashboard=False, **quiet)
-            else:
-                ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, TimeoutError) as error:
-        where = "could not be started" if address is None else f"at {address} cannot be joined"
-        raise ValueError(f"the Ray cluster {where}: {str(error).splitlines()[0]}") from error
+                _check_on_the_loopback(ray)
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def _handler_of_sigterm_kept() -> Iterator[None]:
+    """Give the program its own answer to SIGTERM back, which Ray replaces and does not restore."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
     try:
-        if address is None:
-            _check_on_the_loopback(ray)
-        yield ray
+        yield
     finally:
-        ray.shutdown()
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_reachable(address: str) -> None:

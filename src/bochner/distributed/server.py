@@ -29,7 +29,7 @@ class ParameterShard:
         >>> shard = ParameterShard()
         >>> shard.load(1, np.zeros(2, np.float32), None, version=0)
         >>> shard.stage((0, 0, 0), np.array([1.0, -1.0], np.float32))
-        >>> shard.is_finite((0, 0, 0)), shard.apply((0, 0, 0), factor=0.5, scale=1.0)
+        >>> shard.is_finite((0, 0, 0)), shard.apply((0, 0, 0), factor=0.5)
         (True, 1)
         >>> shard.fetch()[2].round(3).tolist()
         [-0.5, 0.5]
@@ -70,11 +70,11 @@ class ParameterShard:
         gradient = self._of(push)
         return gradient.shape == self._parameters.shape and bool(np.all(np.isfinite(gradient)))
 
-    def apply(self, push: Push, factor: float, scale: float) -> int:
+    def apply(self, push: Push, factor: float) -> int:
         """Make the step of a staged gradient, which is used up; give the number of updates so far."""
         gradient = self._of(push)
         self._parameters, self._optimizer_state = _updated(
-            self._parameters, self._optimizer_state, gradient, np.float32(factor), np.float32(scale)
+            self._parameters, self._optimizer_state, gradient, np.float32(factor)
         )
         del self._staged[push[0]]
         self._version += 1
@@ -92,9 +92,20 @@ class ParameterShard:
 
 
 @jax.jit
-def _updated(parameters, optimizer_state, gradient, factor, scale):
-    updates, optimizer_state = ADAM.update(scale * gradient, optimizer_state, parameters)
+def _updated(parameters, optimizer_state, gradient, factor):
+    updates, optimizer_state = ADAM.update(gradient, optimizer_state, parameters)
     return parameters + factor * updates, optimizer_state
+
+
+def share_of_step(staleness: int) -> float:
+    """Give what a stale gradient's step is multiplied by: not the gradient, whose size Adam divides out.
+
+    Example:
+        >>> from bochner.distributed.server import share_of_step
+        >>> share_of_step(0), share_of_step(3)
+        (1.0, 0.25)
+    """
+    return 1.0 / (1.0 + staleness)
 
 
 class Coordinator:
@@ -106,7 +117,7 @@ class Coordinator:
         shards: handles of the shards, whose methods have `remote`.
         n_workers: slots.
         max_staleness: gradients of older parameters are refused; None takes all.
-        scale_by_staleness: divide a gradient by one plus its staleness.
+        scale_by_staleness: divide the step of a gradient by one plus its staleness.
     """
 
     def __init__(
@@ -221,8 +232,9 @@ class Coordinator:
         if self._max_staleness is not None and staleness > self._max_staleness:
             return "too_stale"
         factor = float(self._factors[self._step - self._start])
-        scale = 1.0 / (1.0 + staleness) if self._scale_by_staleness else 1.0
-        await self._on_shards("apply", push, factor, scale)
+        if self._scale_by_staleness:
+            factor *= share_of_step(staleness)
+        await self._on_shards("apply", push, factor)
         self._positions[slot] += 1
         self._step += 1
         self._totals += bound

@@ -78,7 +78,7 @@ class Asynchronous(AbstractDistribution):
         n_workers: how many workers.
         n_shards: over how many processes the parameters are cut.
         max_staleness: refuse gradients that are staler; None takes all.
-        scale_by_staleness: divide each gradient by one plus its staleness.
+        scale_by_staleness: divide the step of each gradient by one plus its staleness.
         address: `HOST:PORT` of a running Ray cluster, or "auto" for one on this machine; None starts one on this
             machine, which listens on the loopback only and ends with the training.
         shared_folder: where rows of large tables are kept for all workers to read; with workers on other hosts, a

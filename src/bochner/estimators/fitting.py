@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from bochner.conditioning import condition_last_layer, unconditioned
 from bochner.data.encoding import Encoder
-from bochner.data.scaling import PREPROCESSINGS
+from bochner.data.scaling import PREPROCESSINGS, like_pixels
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
 from bochner.distributed import AbstractDistribution
@@ -99,15 +99,17 @@ class Fitting(Parameters):
             raise
         return self
 
-    def _resolve(self, n_rows: int, d_in: int, *, more_to_come: bool = False) -> Config:
-        """Fill open parameters from the preset, and check them all."""
+    def _resolve(self, n_rows: int, X: np.ndarray, *, more_to_come: bool = False) -> Config:
+        """Fill open parameters from the preset, which looks at some or all rows of X, and check them all."""
         check_choice("preset", self.preset, PRESETS)
         names = {field.name for field in dataclasses.fields(Config)}
         given = {name: value for name, value in self.get_params().items() if name in names}
         if given["n_layers"] == AUTO:
             given["n_layers"] = min(self.depth_scores_, key=lambda depth: self.depth_scores_[depth])
         apart = more_to_come or bool(self.warm_start) or self.distributed is not None
-        situation = Situation(n_rows, d_in, self._classification, all_at_once=not apart)
+        situation = Situation(
+            n_rows, X.shape[1], self._classification, pixels=like_pixels(X), all_at_once=not apart
+        )
         values = fill(given, self.preset, situation)
         if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
             raise ValueError(
@@ -188,7 +190,7 @@ class Fitting(Parameters):
         """Settle the configuration, and learn scaling and a new model from rows, unless `fit` goes on from one."""
         if self.n_layers == AUTO and not self._goes_on():
             self.depth_scores_ = try_depths(self, rows)
-        config = self._resolve(n_rows, rows.X.shape[1], more_to_come=more_to_come)
+        config = self._resolve(n_rows, rows.X, more_to_come=more_to_come)
         if config.objective == "evidence":
             self._check_all_at_once(config, n_rows)
         if self._goes_on():

@@ -20,6 +20,7 @@ class Situation:
         n_rows: rows of the training data.
         d_in: inputs.
         classification: whether the task is classification.
+        pixels: whether the inputs look like the pixels of an image.
         all_at_once: whether these are all rows that there will be, and one process has them all.
         asked: what the user has set.
     """
@@ -27,6 +28,7 @@ class Situation:
     n_rows: int
     d_in: int
     classification: bool
+    pixels: bool = False
     all_at_once: bool = True
     asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -93,7 +95,7 @@ def auto(situation: Situation) -> dict[str, Any]:
         "learning_rate": 0.03,
         "schedule": "cosine",
         "n_mc_train": 1,
-        "preprocessing": "robust",
+        "preprocessing": "unit" if situation.pixels else "robust",
         "theta_from": 0.0,
         "omega_from": 0.0,
         "initial_log_var": -6.0,
