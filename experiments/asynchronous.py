@@ -188,12 +188,10 @@ def _plot(records: list[dict[str, Any]], path: Path) -> None:
         key = "simulated_seconds" if _is_simulated(found[0]["job"]) else "training_seconds"
         left.plot(n, [r["result"][key] for r in found], marker=marker, label=mode)
         right.plot(n, [r["result"]["error_rate"] for r in found], marker=marker, label=mode)
-    for axes, label in ((left, "training seconds"), (right, "error rate on MNIST")):
-        axes.set(xlabel="workers or devices", ylabel=label, xscale="log")
-        axes.legend()
-    left.set_yscale("log")
     right.plot(list(PAPER), [error for _, error in PAPER.values()], "k:", label="the paper's")
-    right.legend()
+    for axes, label in ((left, "training seconds"), (right, "error rate on MNIST")):
+        axes.set(xlabel="workers or devices", ylabel=label, xscale="log", yscale="log")
+        axes.legend()
     figure.savefig(path, dpi=120)
     plt.close(figure)
 

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 from bochner.data.scaling import (
     PREPROCESSINGS,
     TargetScaling,
+    compressed,
     like_pixels,
     none,
     robust,
@@ -129,6 +130,18 @@ def test_standard_scaling_uses_the_sample_deviation():
     X = column(30)
     np.testing.assert_allclose(standard(X)(X), (X - X.mean()) / X.std(ddof=1))
     assert standard(X[:1]).scale.tolist() == [1.0]
+
+
+def test_compressed_scaling_takes_logarithms_on_both_sides_of_the_median():
+    X = np.array([-8.0, -1.0, 0.0, 0.0, 1.0, 3.0, 20.0])[:, None]
+    scaling = compressed(X)
+    np.testing.assert_array_equal(scaling.center, robust(X).center)
+    np.testing.assert_array_equal(scaling.scale, robust(X).scale)
+    z = X / scaling.scale
+    np.testing.assert_allclose(scaling(X), np.sign(z) * np.log1p(np.abs(z)), rtol=1e-12)
+    assert scaling.n_clipped(X) == 0
+    assert scaling.n_clipped(7 * X) == 0
+    assert scaling.n_clipped(10 * X) == 1
 
 
 def test_unit_scaling_divides_all_pixels_by_the_same_number():

@@ -67,7 +67,11 @@ def test_the_paper_is_followed_exactly(preset, expected):
 
 def test_images_are_scaled_as_a_whole_and_tables_by_columns():
     images = np.random.default_rng(0).integers(0, 256, size=(200, 64)).astype(float)
-    for X, scaling in ((images, "unit"), (images - 1, "robust"), (images[:, :63], "robust")):
+    for X, scaling in (
+        (images, "unit"),
+        (images - 1, "compressed"),
+        (images[:, :63], "compressed"),
+    ):
         assert DeepGPClassifier()._resolve(1000, X).preprocessing == scaling
     assert (
         DeepGPClassifier(preprocessing="standard")._resolve(1000, images).preprocessing

@@ -111,7 +111,7 @@ def fit(
     ] = None,
     preprocessing: Annotated[
         str | None,
-        typer.Option(help="robust, standard, unit or none.", rich_help_panel=_MODEL),
+        typer.Option(help="robust, compressed, standard, unit or none.", rich_help_panel=_MODEL),
     ] = None,
     lengthscale_factor: Annotated[
         float | None, typer.Option(help="Initial lengthscale.", rich_help_panel=_MODEL)

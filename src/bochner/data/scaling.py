@@ -68,13 +68,33 @@ def robust(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
         >>> bool(abs(robust(x).center[0]) < 0.01), bool(robust(x).scale[0] < 1)
         (True, True)
     """
+    return _by_medians(X, knee=_KNEE)
+
+
+def compressed(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
+    """As `robust`, with logarithms from the center on: for counts and frequencies, whose tails are long.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import compressed
+        >>> x = np.append(np.linspace(-1, 1, 999), 1e5)[:, None]
+        >>> bool(compressed(x)(x).max() < 15)
+        True
+    """
+    return _by_medians(X, knee=0.0)
+
+
+def _by_medians(X: Float[np.ndarray, "n d_in"], knee: float) -> InputScaling:
     center = np.median(X, axis=0)
     scale = _MAD_TO_DEVIATION * np.median(np.abs(X - center), axis=0)
     for deviation in (_central_deviation(X), np.std(X, axis=0)):
         scale = np.where(scale > _negligible(center), scale, deviation)
-    knee = np.full(X.shape[1], _KNEE)
-    open_ended = InputScaling(center, _nonzero(scale, center), knee, np.full(X.shape[1], np.inf))
-    limit = np.maximum(_KNEE, np.max(np.abs(open_ended(X)), axis=0)) + _MARGIN
+    everywhere = np.ones(X.shape[1])
+    open_ended = InputScaling(
+        center, _nonzero(scale, center), knee * everywhere, np.inf * everywhere
+    )
+    five_deviations = knee + np.log1p(_KNEE - knee)
+    limit = np.maximum(five_deviations, np.max(np.abs(open_ended(X)), axis=0)) + _MARGIN
     return dataclasses.replace(open_ended, limit=limit)
 
 
@@ -136,6 +156,7 @@ def none(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
 
 PREPROCESSINGS: dict[str, Callable[[np.ndarray], InputScaling]] = {
     "robust": robust,
+    "compressed": compressed,
     "standard": standard,
     "unit": unit,
     "none": none,

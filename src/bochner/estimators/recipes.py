@@ -95,19 +95,17 @@ def auto(situation: Situation) -> dict[str, Any]:
         "learning_rate": 0.03,
         "schedule": "cosine",
         "n_mc_train": 1,
-        "preprocessing": "unit" if situation.pixels else "robust",
+        "preprocessing": _preprocessing(situation),
         "theta_from": 0.0,
         "omega_from": 0.0,
         "initial_log_var": -6.0,
     }
     if situation.n_rows >= _SMALL:
-        return {
-            **recipe,
-            "n_members": 2,
-            "n_random_features": 200,
-            "lengthscale_factor": 0.5,
-            "max_steps": 15_000,
-        }
+        recipe["n_random_features"] = 200
+        if situation.classification:
+            # Classes repay members rather than steps.
+            return {**recipe, "n_members": 4, "lengthscale_factor": 0.25, "max_steps": 8_000}
+        return {**recipe, "n_members": 2, "lengthscale_factor": 0.5, "max_steps": 15_000}
     if situation.d_in >= _MANY_INPUTS:
         # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
         return {
@@ -129,6 +127,12 @@ def auto(situation: Situation) -> dict[str, Any]:
             "n_mc_predict": 200,
         }
     return {**recipe, "n_random_features": _few_features(situation), "max_steps": 10_000}
+
+
+def _preprocessing(situation: Situation) -> str:
+    if situation.pixels:
+        return "unit"
+    return "compressed" if situation.classification else "robust"
 
 
 def _few_features(situation: Situation) -> int:

@@ -55,7 +55,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         max_seconds: training time, compilation included; instead of `max_steps`, or whichever ends first.
         n_mc_train: Monte Carlo samples a step; two numbers mean before and after half of the training.
         n_mc_predict: functions drawn for predictions.
-        preprocessing: `"robust"`, `"standard"`, `"unit"` or `"none"` scaling of inputs.
+        preprocessing: `"robust"`, `"compressed"`, `"standard"`, `"unit"` or `"none"` scaling of inputs.
         validation_fraction: share of rows held out to keep the best parameters; 0 holds out none, as do tables
             below 200 rows.
         theta_from: when kernel and noise parameters start to be learned: a number of steps, a fraction of the training,
