@@ -79,6 +79,11 @@ def test_images_are_scaled_as_a_whole_and_tables_by_columns():
     )
 
 
+def test_many_inputs_take_smaller_steps():
+    rates = {d_in: resolved(DeepGPClassifier(), d_in=d_in).learning_rate for d_in in (4, 784)}
+    assert rates == {4: 0.03, 784: 0.01}
+
+
 def test_the_paper_uses_softmax_for_two_classes():
     config = resolved(DeepGPClassifier(preset="paper"))
     assert config.likelihood == "softmax"

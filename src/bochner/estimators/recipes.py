@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 _SMALL = 4_000
-_MANY_INPUTS = 32
+_MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
 
 
@@ -92,7 +92,8 @@ def auto(situation: Situation) -> dict[str, Any]:
         "likelihood": "softmax" if situation.classification else "heteroscedastic",
         "local_reparameterization": True,
         "batch_size": 500,
-        "learning_rate": 0.03,
+        # Steps in so many frequencies of one feature add up.
+        "learning_rate": 0.01 if situation.d_in >= _VERY_MANY_INPUTS else 0.03,
         "schedule": "cosine",
         "n_mc_train": 1,
         "preprocessing": _preprocessing(situation),
