@@ -16,8 +16,9 @@ from bochner.data.table import AbstractSteps, Table
 from bochner.distributed import AbstractDistribution
 from bochner.distributed.server import ParameterShard, share_of_step
 from bochner.distributed.worker import GradientProgram, program_of, step_of_shard
+from bochner.distributed.workers import bound_of_one_step
 from bochner.training import AbstractEngine
-from bochner.training.chunk import ChunkInputs, State, run_chunk
+from bochner.training.chunk import ChunkInputs, State
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,9 +118,7 @@ class SimulatedWorkers(AbstractEngine):
 
     def bound(self, inputs: ChunkInputs, state: State, start: int) -> Bound:
         assert self._steps is not None
-        table, index = self._steps.take(start, 1, inputs.capacity)
-        index = None if index is None else jnp.asarray(index)
-        return run_chunk(dataclasses.replace(inputs, table=table, index=index), state)[1]
+        return bound_of_one_step(self._steps, inputs, state, start, self._n_workers)
 
     def run(self, inputs: ChunkInputs, state: State, start: int) -> tuple[State, Bound]:
         assert self._steps is not None

@@ -17,6 +17,12 @@ from bochner.distributed import Asynchronous, Synchronous
             {"mode": "async", "workers": 3, "address": "host:6379"},
             Asynchronous(n_workers=3, address="host:6379"),
         ),
+        ({"mode": "async"}, Asynchronous()),
+        (
+            {"mode": "async", "shards": 2, "max_staleness": 0, "scale_by_staleness": True},
+            Asynchronous(n_shards=2, max_staleness=0, scale_by_staleness=True),
+        ),
+        ({"mode": "async", "gpus_a_worker": 0.5}, Asynchronous(gpus_a_worker=0.5)),
     ],
 )
 def test_flags_name_a_way_to_train(flags, expected):
@@ -32,6 +38,12 @@ def test_flags_name_a_way_to_train(flags, expected):
         ({"address": "host:1"}, "add --mode async"),
         ({"mode": "async", "devices": "all"}, "belong to synchronous training"),
         ({"mode": "async", "coordinator": "host:1"}, "belong to synchronous training"),
+        ({"max_staleness": 3}, "--max-staleness belongs to asynchronous training"),
+        ({"devices": "two"}, '--devices must be "all" or a number'),
+        (
+            {"devices": "2", "coordinator": "host:1", "processes": 2, "process_id": 0},
+            "several processes train on all their devices",
+        ),
         ({"mode": "both"}, "`mode` must be one of"),
         ({"coordinator": "nowhere", "processes": 2, "process_id": 0}, "must be HOST:PORT"),
     ],

@@ -45,9 +45,19 @@ class KillsItsServer(Worker):
 
     def _gradient(self, parameters, ticket):
         if ticket["generation"] == 1 and ticket["position"] == self.POSITION:
-            pid = self._wait(self._shards[-1].__ray_call__.remote(lambda _: os.getpid()))
+            pid = self._wait(self._victim().__ray_call__.remote(lambda _: os.getpid()))
             os.kill(pid, signal.SIGKILL)
         return super()._gradient(parameters, ticket)
+
+    def _victim(self):
+        return self._shards[-1]
+
+
+class KillsItsCoordinator(KillsItsServer):
+    """As before, the coordinator."""
+
+    def _victim(self):
+        return self._coordinator
 
 
 class Broken(Worker):

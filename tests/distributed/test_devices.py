@@ -127,3 +127,15 @@ def test_devices_that_are_not_there_are_refused(devices, says):
 def test_something_else_as_distribution_is_refused_before_any_work():
     with pytest.raises(ValueError, match="`distributed` must be None"):
         DeepGPRegressor(distributed="all").fit(jnp.zeros((3, 1)), jnp.zeros(3))
+
+
+def test_processes_with_other_rows_or_settings_are_refused(monkeypatch):
+    engine = Devices(jax.devices()[:1])
+    engine.check_same(lambda: pytest.fail("one process has nothing to compare"))
+    engine._several = True
+    marks = []
+    monkeypatch.setattr(engine, "_gathered", lambda mark: marks.append(mark) or np.array(marks))
+    engine.check_same(lambda: "seed 0")
+    engine.check_same(lambda: "seed 0")
+    with pytest.raises(ValueError, match=r"processes \[2\] have other settings or rows"):
+        engine.check_same(lambda: "seed 1")

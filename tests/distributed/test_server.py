@@ -145,6 +145,26 @@ def test_a_gradient_that_is_not_finite_anywhere_is_refused_on_all_shards(server,
     assert one.ticket(0)["position"] == 1
 
 
+def test_when_no_worker_has_finite_gradients_any_more_the_chunk_ends_without_a_bound(server):
+    one = server()
+    chunk = one.advance(10)
+    one.ticket(0)
+    for position in range(20):  # of one worker alone they say nothing about the parameters
+        assert one.push(np.full(N, np.nan), 0, position, version=0) == "not_finite"
+    assert not chunk.done()
+    one.push(np.ones(N), 1, 0, version=0)
+    for position in range(1, 6):
+        one.push(np.full(N, np.nan), 1, position, version=0)
+    assert not chunk.done()
+    for position in range(20, 25):
+        one.push(np.full(N, np.nan), 0, position, version=0)
+    assert np.all(np.isnan(one.wait(chunk)))
+    one.load(generation=2, step=0)  # as the loop does, which goes back
+    chunk = one.advance(1)
+    one.push(np.ones(N), 0, 0, version=0, generation=2)
+    assert one.wait(chunk) == pytest.approx(BOUND)
+
+
 def test_staleness_is_counted_and_bounded(server):
     one = server(max_staleness=1)
     one.advance(10)

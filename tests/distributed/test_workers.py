@@ -8,14 +8,16 @@ import socket
 import numpy as np
 import pytest
 
+from bochner.data.spool import Spool, StepsOnDisk
 from bochner.distributed import Asynchronous
 from bochner.distributed.cluster import connected
 from bochner.distributed.worker import Worker
 from bochner.distributed.workers import Workers, WorkerSettings
-from bochner.training import Budget
+from bochner.training import Budget, OneDevice
 from tests.distributed.faulty_workers import (
     Broken,
     DiesAtWork,
+    KillsItsCoordinator,
     KillsItsServer,
     NotFinite,
     TenTimesSlower,
@@ -73,9 +75,12 @@ def test_a_killed_worker_is_replaced_and_its_gradient_in_flight_dropped(cluster,
         assert_close(trained, problems.short_training(budget=Budget(max_steps=STEPS)))
 
 
-def test_a_lost_server_goes_on_from_its_last_state_and_tells_what_is_lost(cluster):
+@pytest.mark.parametrize(
+    "killer", [KillsItsServer, pytest.param(KillsItsCoordinator, marks=pytest.mark.slow)]
+)
+def test_a_lost_server_goes_on_from_its_last_state_and_tells_what_is_lost(cluster, killer):
     with pytest.warns(RuntimeWarning, match="goes on from step 150, and the 2 updates"):
-        trained, report = train(KillsItsServer, n_workers=1, n_shards=2, max_steps=300)
+        trained, report = train(killer, n_workers=1, n_shards=2, max_steps=300)
     assert report["server_restarts"] == 1
     assert (
         report["updates_lost"] == 2
@@ -111,6 +116,27 @@ def test_staleness_stays_within_its_bound(cluster):
 def test_an_error_of_a_worker_reaches_the_caller(cluster):
     with pytest.raises(ValueError, match="no gradient today"):
         train(Broken)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [({"n_workers": 50}, "51 CPUs, and .* has 6"), ({"gpus_a_worker": 1000}, "2000 GPUs")],
+)
+def test_more_than_the_cluster_can_hold_is_refused(cluster, changes, says):
+    with pytest.raises(ValueError, match=says):
+        train(**changes)
+
+
+def test_one_worker_ends_its_chunks_with_the_parts_of_a_table_on_disk():
+    rows = problems.table()
+    with Spool(d_in=rows.X.shape[1], n_targets=1, classes=False, named=True) as spool:
+        spool.append(*(np.asarray(column) for column in (rows.X, rows.Y, rows.weights)))
+        steps = StepsOnDisk(spool, 12, (0, 3), part_rows=30, block_rows=5)
+        serial = [OneDevice().steps_of_table(steps, start) for start in range(4)]
+        assert serial == [2, 1, 2, 1]
+        for n_workers, expected in ((1, serial), (2, [None] * 4)):
+            engine = Workers(dataclasses.replace(SETTINGS, n_workers=n_workers))
+            assert [engine.steps_of_table(steps, start) for start in range(4)] == expected
 
 
 def test_the_cluster_listens_on_the_loopback_only(cluster):

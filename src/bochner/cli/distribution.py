@@ -4,6 +4,16 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+_OF_WORKERS = {
+    "workers": "n_workers",
+    "address": "address",
+    "shared_folder": "shared_folder",
+    "shards": "n_shards",
+    "max_staleness": "max_staleness",
+    "scale_by_staleness": "scale_by_staleness",
+    "gpus_a_worker": "gpus_a_worker",
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class AskedDistribution:
@@ -26,6 +36,10 @@ class AskedDistribution:
     mode: str | None = None
     address: str | None = None
     shared_folder: Path | None = None
+    shards: int | None = None
+    max_staleness: int | None = None
+    scale_by_staleness: bool | None = None
+    gpus_a_worker: float | None = None
 
     def distribution(self) -> Any:
         """Give the way to train; join the other processes first, where there are some."""
@@ -34,7 +48,7 @@ class AskedDistribution:
         check_choice("mode", self.mode or "sync", ["sync", "async"])
         if self.mode == "async":
             return self._asynchronous()
-        for name in ("workers", "address", "shared_folder"):
+        for name in _OF_WORKERS:
             if getattr(self, name) is not None:
                 flag = name.replace("_", "-")
                 raise ValueError(f"--{flag} belongs to asynchronous training: add --mode async.")
@@ -56,7 +70,13 @@ class AskedDistribution:
     def _synchronous(self) -> Any:
         from bochner.distributed import Synchronous, join_processes
 
+        if self.devices is not None and self.devices != "all" and not self.devices.isdigit():
+            raise ValueError(f'--devices must be "all" or a number; got {self.devices!r}.')
         if self._several_processes:
+            if self.devices not in (None, "all"):
+                raise ValueError(
+                    "several processes train on all their devices: leave --devices out, or set it to all."
+                )
             join_processes(self.coordinator, self.processes, self.process_id)
             return Synchronous(devices="all")
         if self.devices is None:
@@ -71,6 +91,5 @@ class AskedDistribution:
                 "--devices, --coordinator, --processes and --process-id belong to synchronous training; with --mode "
                 "async there are --workers and --address."
             )
-        return Asynchronous(
-            n_workers=self.workers or 1, address=self.address, shared_folder=self.shared_folder
-        )
+        asked = {field: getattr(self, name) for name, field in _OF_WORKERS.items()}
+        return Asynchronous(**{name: value for name, value in asked.items() if value is not None})

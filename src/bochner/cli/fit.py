@@ -247,6 +247,25 @@ def fit(
             rich_help_panel=_SEVERAL,
         ),
     ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes that share the parameters.", rich_help_panel=_SEVERAL),
+    ] = None,
+    max_staleness: Annotated[
+        int | None,
+        typer.Option(min=0, help="Refuse staler gradients.", rich_help_panel=_SEVERAL),
+    ] = None,
+    scale_by_staleness: Annotated[
+        bool | None,
+        typer.Option(
+            "--scale-by-staleness",
+            help="Smaller steps for stale gradients; for three workers and more.",
+            rich_help_panel=_SEVERAL,
+        ),
+    ] = None,
+    gpus_a_worker: Annotated[
+        float | None, typer.Option(min=0, help="GPUs of each worker.", rich_help_panel=_SEVERAL)
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -256,8 +275,9 @@ def fit(
     table. Types of columns and the task are found in the data.
     """
     asked_for = AskedDistribution(
-        devices, coordinator, processes, process_id, workers, mode, address, shared_folder
-    )
+        devices, coordinator, processes, process_id, workers, mode, address, shared_folder,
+        shards, max_staleness, scale_by_staleness, gpus_a_worker,
+    )  # fmt: skip
     distributed = asked_for.distribution()
     # One of several processes speaks for all.
     silent = not asked_for.is_first

@@ -62,7 +62,8 @@ class Spool:
         self.n_rows, self.total_weight = 0, 0.0
 
     def shared(self) -> dict[str, Any]:
-        """Tell what another process needs to read the same rows."""
+        """Tell what another process needs to read the same rows, which are written out first."""
+        os.fsync(self._file.fileno())  # other hosts see them only then
         return {
             "path": os.path.abspath(self._file.name),
             "d_in": self.d_in,

@@ -42,6 +42,12 @@ def connected(address: str | None, n_cpus: int) -> Iterator[Any]:
     """
     ray = imported_ray()
     if ray.is_initialized():
+        if address is not None:
+            warnings.warn(
+                f"this program is connected to a Ray cluster already, which is used; address={address!r} is not.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         yield ray
         return
     if address is not None:

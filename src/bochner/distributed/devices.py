@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -68,6 +69,19 @@ class Devices(AbstractEngine):
     def agreed(self, value: float) -> float:  # noqa: D102
         return float(self._gathered(value)[0])
 
+    def check_same(self, describe: Callable[[], str]) -> None:  # noqa: D102
+        if not self._several:
+            return
+        digest = hashlib.sha256(describe().encode()).digest()
+        # Six bytes, which a float64 holds exactly.
+        found = self._gathered(float(int.from_bytes(digest[:6], "big")))
+        others = [number for number, value in enumerate(found) if value != found[0]]
+        if others:
+            raise ValueError(
+                f"processes {others} have other settings or rows than process 0: start all of them with the same "
+                "table, seed and settings."
+            )
+
     def heard(self, signal: int | None) -> int | None:  # noqa: D102
         return int(max(self._gathered(signal or 0))) or None
 
@@ -132,6 +146,8 @@ class Devices(AbstractEngine):
             if not self._several:
                 raise
             leave_at_once()
+            if "RESOURCE_EXHAUSTED" in str(error):
+                raise  # out of memory here: the others are well
             raise ProcessLostError(error) from error
 
 

@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import ipaddress
 import itertools
+import math
 import os
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from jax._src import distributed  # JAX itself offers no way to wait without exc
 _HEARTBEAT_SECONDS = 8
 _SHUTDOWN_SECONDS = 10
 _MEETING_SECONDS = 3600
+_SILENT_SECONDS = 10
 _meetings = itertools.count()
 
 _LOST = (
@@ -147,6 +149,7 @@ def _check_free(host: str, port: int) -> None:
 
 def _wait_for(host: str, port: int, seconds: float) -> None:
     deadline = time.monotonic() + seconds
+    said = time.monotonic() + min(_SILENT_SECONDS, seconds)
     while True:
         try:
             socket.create_connection((host, port), timeout=5).close()
@@ -157,6 +160,13 @@ def _wait_for(host: str, port: int, seconds: float) -> None:
                     f"no coordinator answers at {host}:{port} ({error.strerror or error}). Start process 0 there, and "
                     "give all processes the same address."
                 ) from error
+            if time.monotonic() > said:
+                said = math.inf
+                warnings.warn(
+                    f"process 0 does not answer at {host}:{port} yet; waiting for up to {seconds:g} seconds.",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
             time.sleep(0.2)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from bochner.training.loop import ADAM
 
 _TIMES_KEPT = 200
+_MOST_REFUSED = 5
 
 Push = tuple[int, int, int]
 """Names a push for good: the worker's slot, which incarnation of it, and which of the slot's batches."""
@@ -137,6 +138,7 @@ class Coordinator:
         self._incarnations = [0] * n_workers
         self._at_work = [False] * n_workers
         self._totals = np.zeros(3)
+        self._refused: Counter[int] = Counter()  # by slot, since the last update
         self._counts: Counter[str] = Counter()
         self._staleness: Counter[int] = Counter()
         self._by_slot: Counter[int] = Counter()
@@ -147,6 +149,7 @@ class Coordinator:
         async with self._changed:
             self._generation, self._program = generation, program
             self._step = self._start = self._target = step
+            self._refused.clear()
             # As if the slots had taken turns so far; with one slot it is where a serial run would be.
             self._positions = [
                 (step + self._n_workers - 1 - slot) // self._n_workers
@@ -161,13 +164,19 @@ class Coordinator:
     async def advance(
         self, n_steps: int, factors: np.ndarray, key: np.ndarray, capacity: int
     ) -> list[float]:
-        """Let so many updates happen, each with its learning rate; give the mean of their bounds."""
+        """Let so many updates happen, each with its learning rate; give the mean of their bounds.
+
+        Gives NaN where no worker's gradients are finite any more: then it is the parameters that are beyond repair.
+        """
         async with self._changed:
             self._start, self._target = self._step, self._step + n_steps
             self._factors, self._key, self._capacity = factors, key, capacity
             self._totals = np.zeros(3)
             self._changed.notify_all()
-            await self._changed.wait_for(lambda: self._step >= self._target)
+            await self._changed.wait_for(lambda: self._step >= self._target or self._has_diverged())
+            if self._has_diverged():
+                self._target = self._step
+                return [np.nan] * 3
             return (self._totals / n_steps).tolist()
 
     async def ticket(self, slot: int, incarnation: int) -> dict[str, Any] | None:
@@ -227,6 +236,7 @@ class Coordinator:
             return "repeated"
         if not all(await self._on_shards("is_finite", push)) or not np.all(np.isfinite(bound)):
             self._positions[slot] += 1  # the same batch would only fail again
+            self._refused[slot] += 1
             return "not_finite"
         staleness = self._step - version
         if self._max_staleness is not None and staleness > self._max_staleness:
@@ -237,6 +247,7 @@ class Coordinator:
         await self._on_shards("apply", push, factor)
         self._positions[slot] += 1
         self._step += 1
+        self._refused.clear()
         self._totals += bound
         self._staleness[staleness] += 1
         self._by_slot[slot] += 1
@@ -266,6 +277,9 @@ class Coordinator:
                 for name in ("too_stale", "not_finite", "outdated", "dropped_in_flight")
             },
         }
+
+    def _has_diverged(self) -> bool:
+        return all(self._refused[slot] >= _MOST_REFUSED for slot in range(self._n_workers))
 
     def _is_replaced(self, slot: int, incarnation: int) -> bool:
         return incarnation != self._incarnations[slot]

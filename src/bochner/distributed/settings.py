@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from bochner.distributed.devices import Devices
+from bochner.distributed.worker import check_known
 from bochner.distributed.workers import Workers, WorkerSettings
 from bochner.training import AbstractEngine
 
@@ -18,6 +19,9 @@ class AbstractDistribution(ABC):
     @abstractmethod
     def engine(self, platform: str | None = None) -> AbstractEngine:
         """Make the engine for one training; `platform` is such as "cpu", None is JAX's default."""
+
+    def check(self, *, averaging: float, kl_warmup: float) -> None:  # noqa: B027
+        """Refuse settings of the training that it does not know, before anything is started."""
 
     @property
     def spool_options(self) -> dict[str, Any]:
@@ -102,6 +106,9 @@ class Asynchronous(AbstractDistribution):
                 raise ValueError(
                     f"`{name}` must be a whole number of at least {least}; got {value!r}."
                 )
+
+    def check(self, *, averaging: float, kl_warmup: float) -> None:  # noqa: D102
+        check_known(averaging, kl_warmup)
 
     def engine(self, platform: str | None = None) -> AbstractEngine:  # noqa: D102
         names = [field.name for field in dataclasses.fields(WorkerSettings)]

@@ -26,12 +26,17 @@ from bochner.training.chunk import ChunkInputs, gradient_of_step, noise_of_chunk
 from bochner.training.loop import ADAM
 
 
-def program_of(inputs: ChunkInputs, learned: PyTree, n_targets: int) -> dict[str, Any]:
-    """Describe, in arrays and JSON, what a worker needs to compute gradients as a chunk of steps would."""
-    if inputs.averaging or inputs.kl_weight.warmup:
+def check_known(averaging: float, kl_warmup: float) -> None:
+    """Refuse what workers do not know."""
+    if averaging or kl_warmup:
         raise ValueError(
             "asynchronous training knows neither `averaging` nor `kl_warmup`: set both to 0."
         )
+
+
+def program_of(inputs: ChunkInputs, learned: PyTree, n_targets: int) -> dict[str, Any]:
+    """Describe, in arrays and JSON, what a worker needs to compute gradients as a chunk of steps would."""
+    check_known(inputs.averaging, inputs.kl_weight.warmup)
     model = eqx.combine(learned, inputs.held)
     return {
         "blueprint": described(model, inputs.reparameterization, n_targets, inputs.objective),

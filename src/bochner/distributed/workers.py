@@ -69,7 +69,26 @@ class Workers(AbstractEngine):
         n_cpus = self._settings.n_workers + self._settings.n_shards + 1
         self._ray = self._open.enter_context(connected(self._settings.address, n_cpus))
         self._open.callback(self._stop)
+        try:
+            self._check_resources()
+        except ValueError:
+            self._open.close()
+            raise
         return self
+
+    def _check_resources(self) -> None:
+        """Refuse what the cluster can never hold: Ray would wait for it without a word."""
+        settings, there = self._settings, self._ray.cluster_resources()
+        needs = {
+            "CPU": settings.n_workers + settings.n_shards,
+            "GPU": settings.n_workers * settings.gpus_a_worker,
+        }
+        for kind, needed in needs.items():
+            if needed > there.get(kind, 0):
+                raise ValueError(
+                    f"{settings.n_workers} workers and {settings.n_shards} shards need {needed:g} {kind}s, and the Ray "
+                    f"cluster has {there.get(kind, 0):g}. Take fewer, or add machines."
+                )
 
     def __exit__(self, *exception: Any) -> None:
         self._open.close()
@@ -87,8 +106,9 @@ class Workers(AbstractEngine):
         """Give none: the workers read their own."""
         return Table.of(np.zeros((0, 1)), np.zeros((0, 1))), None
 
-    def steps_of_table(self, steps: AbstractSteps, start: int) -> None:  # noqa: D102
-        return None
+    def steps_of_table(self, steps: AbstractSteps, start: int) -> int | None:  # noqa: D102
+        # One worker draws the noise of a serial run, whose chunks end with its tables.
+        return steps.steps_of_table(start) if self._settings.n_workers == 1 else None
 
     def capacity(self, of_chunk: int) -> int:  # noqa: D102
         # One worker draws the noise of a serial run, whose chunks it must share.
@@ -96,9 +116,7 @@ class Workers(AbstractEngine):
 
     def bound(self, inputs: ChunkInputs, state: State, start: int) -> Bound:  # noqa: D102
         assert self._steps is not None
-        table, index = self._steps.take(start, 1, inputs.capacity)
-        index = None if index is None else jnp.asarray(index)
-        return run_chunk(dataclasses.replace(inputs, table=table, index=index), state)[1]
+        return bound_of_one_step(self._steps, inputs, state, start, self._settings.n_workers)
 
     def run(self, inputs: ChunkInputs, state: State, start: int) -> tuple[State, Bound]:  # noqa: D102
         losses = 0
@@ -109,7 +127,7 @@ class Workers(AbstractEngine):
                 if self._loaded is None or self._loaded != _identity(inputs, state):
                     self._load(inputs, state, start)
                 return self._advance(inputs, state)
-            except (self._ray.exceptions.RayActorError, _ServerLostError) as error:
+            except (*_losses(self._ray), _ServerLostError) as error:
                 losses += 1
                 self._note_loss_of_server(start)
                 if losses > _MOST_LOSSES_IN_A_ROW:
@@ -255,12 +273,10 @@ class Workers(AbstractEngine):
         try:
             self._ray.get(self._running[slot])
         except errors.RayTaskError as error:
-            if isinstance(error, errors.RayActorError) or isinstance(
-                error.cause, errors.RayActorError
-            ):
+            if isinstance(error, _losses(self._ray)) or isinstance(error.cause, _losses(self._ray)):
                 raise _ServerLostError from error
             raise error.cause from error
-        except errors.RayActorError as error:
+        except _losses(self._ray) as error:
             reason = str(error).splitlines()[0]
         else:
             reason = "it ended"
@@ -290,6 +306,28 @@ class Workers(AbstractEngine):
         if isinstance(self._data, Spool):
             return self._data.n_targets
         return self._data.Y.shape[1]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _losses(ray: Any) -> tuple[type[Exception], ...]:
+    """The errors by which Ray tells that an actor, its machine or what it held is gone."""
+    errors = ray.exceptions
+    return (
+        errors.RayActorError,
+        errors.NodeDiedError,
+        errors.OutOfMemoryError,
+        errors.ObjectLostError,
+    )
+
+
+def bound_of_one_step(
+    steps: AbstractSteps, inputs: ChunkInputs, state: State, start: int, n_workers: int
+) -> Bound:
+    """Compute a bound in this process; it draws noise for one step, where a chunk of workers' steps holds many."""
+    capacity = inputs.capacity if n_workers == 1 else 1
+    table, index = steps.take(start, 1, capacity)
+    index = None if index is None else jnp.asarray(index)
+    one_step = dataclasses.replace(inputs, table=table, index=index, capacity=capacity)
+    return run_chunk(one_step, state)[1]
 
 
 class _Same:

@@ -281,7 +281,10 @@ class Fitting(Parameters):
         """Train the model on scaled rows, and estimate the bound on a sample of them."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
         self.trained_weight_ = data.total_weight
+        if self.distributed is not None:
+            self.distributed.check(averaging=config.averaging, kl_warmup=config.kl_warmup)
         with self._on_device(), self._engine() as engine:
+            engine.check_same(lambda: f"{config} {data.total_weight} {sample.digest()}")
             callbacks = list(self.callbacks or []) if engine.is_first else []
             if self.verbose and engine.is_first:
                 callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))

@@ -70,6 +70,9 @@ class AbstractEngine(ABC):
         """Give the first process's value, so that all take the same decision."""
         return value
 
+    def check_same(self, describe: Callable[[], str]) -> None:  # noqa: B027
+        """Refuse to train where the processes do not describe their settings and rows alike."""
+
     def heard(self, signal: int | None) -> int | None:
         """Give a signal that any of the processes has heard."""
         return signal
