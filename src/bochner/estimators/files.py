@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -289,6 +289,15 @@ def _set_columns(estimator: BaseDeepGP, header: Mapping[str, Any], d_in: int) ->
         estimator._encoder = encoder
 
 
+_IN_RANGE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "center": np.isfinite,
+    "scale": lambda scale: np.isfinite(scale) & (scale > 0),
+    "knee": lambda knee: knee >= 0,
+    "limit": lambda limit: limit > 0,
+}
+"""What the numbers of a scaling may be; no comparison holds for NaN."""
+
+
 def _scaling_from(arrays: Mapping[str, np.ndarray], kind: str, scaling: type[_SCALING]) -> _SCALING:
     found: dict[str, np.ndarray] = {}
     for field in dataclasses.fields(scaling):
@@ -296,9 +305,7 @@ def _scaling_from(arrays: Mapping[str, np.ndarray], kind: str, scaling: type[_SC
         array = _array_of(arrays, name)
         if array.dtype != np.float64 or array.ndim != 1 or len(array) == 0:
             raise ModelFileError(f"{name} must be a vector of float64.")
-        right = np.isfinite(array) if field.name in ("center", "scale") else ~np.isnan(array)
-        positive = array > 0 if field.name != "center" else right
-        if not np.all(right & positive):
+        if not np.all(_IN_RANGE[field.name](array)):
             raise ModelFileError(f"{name} holds values out of range.")
         found[field.name] = array
     if len({len(array) for array in found.values()}) > 1:
