@@ -96,13 +96,12 @@ def quality(
     from bochner.estimators.config import check_choice
     from experiments.runner import run_experiment
 
-    known = (*quality.REGRESSION, *quality.CLASSIFICATION)
     for name in system or ():
         check_choice("--system", name, quality.SYSTEMS)
     for name in data or ():
-        check_choice("--data", name, known)
-    experiment = quality.experiment(system or quality.SYSTEMS, data or known)
-    run_experiment("quality", experiment, out, quick)
+        check_choice("--data", name, quality.TABLES)
+    chosen = {"system": system or quality.SYSTEMS, "data": data or quality.TABLES}
+    run_experiment("quality", quality.EXPERIMENT, out, quick, select=chosen)
 
 
 if __name__ == "__main__":

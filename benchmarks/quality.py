@@ -27,6 +27,7 @@ REGRESSION = (
 IN_BLOCKS = "eeg in blocks"
 """EEG with stretches of time as test rows: it is one recording, and random rows have neighbors in the training part."""
 CLASSIFICATION = ("eeg", IN_BLOCKS, "spam", "mnist", "airline_nyc2013")
+TABLES = (*REGRESSION, *CLASSIFICATION)
 OURS: dict[str, dict[str, Any]] = {"bochner": {}, "bochner, paper": {"preset": "paper"}}
 PEERS = {
     "LightGBM": ("lightgbm", {}),
@@ -48,14 +49,14 @@ def splits_of(name: str) -> range:
     return _STANDARD if standard else _FIRST_FIVE
 
 
-def jobs(quick: bool, systems: Iterable[str], data: Iterable[str]) -> Iterable[Job]:
+def jobs(quick: bool) -> Iterable[Job]:
     """Each system on each split of each table; quickly, ours alone on one split, hardly trained."""
     if quick:
         yield {"data": "yacht", "split": 10, "system": "bochner", "max_steps": 50}
         return
-    for name in data:
+    for name in TABLES:
         for split in splits_of(name):
-            for system in systems:
+            for system in SYSTEMS:
                 yield {"data": name, "split": split, "system": system}
 
 
@@ -101,7 +102,7 @@ def _loaded(name: str) -> Any:
 def report(records: list[dict[str, Any]], folder: Path) -> None:
     """Print a table for each measure, the best of each line in bold, and write them as Markdown."""
     groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
+    for record in sorted(records, key=lambda record: TABLES.index(record["job"]["data"])):
         groups[record["job"]["data"]][record["job"]["system"]].append(record["result"])
     systems = [name for name in SYSTEMS if any(name in group for group in groups.values())]
     texts = []
@@ -157,11 +158,6 @@ def _markdown(title: str, systems: list[str], lines: list[list[str]]) -> str:
     return head + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def experiment(systems: Iterable[str], data: Iterable[str]) -> Experiment:
-    """The benchmark of some systems on some tables."""
-    return Experiment(
-        summary="predictions beside those of other systems",
-        jobs=lambda quick: jobs(quick, systems, data),
-        run=run,
-        report=report,
-    )
+EXPERIMENT = Experiment(
+    summary="predictions beside those of other systems", jobs=jobs, run=run, report=report
+)

@@ -68,7 +68,7 @@ def main(
             f"there is no experiment {name!r}.{hint} Known: {', '.join(EXPERIMENTS)}.",
             param_hint="NAME",
         )
-    chosen = dict(_pair(text) for text in select or [])
+    chosen = {name: [value] for name, value in map(_pair, select or [])}
     console.print(f"Results in {run_experiment(name, EXPERIMENTS[name], out, quick, chosen)}")
 
 

@@ -191,7 +191,8 @@ def _plot(records: list[dict[str, Any]], path: Path) -> None:
     right.plot(list(PAPER), [error for _, error in PAPER.values()], "k:", label="the paper's")
     for axes, label in ((left, "training seconds"), (right, "error rate on MNIST")):
         axes.set(xlabel="workers or devices", ylabel=label, xscale="log", yscale="log")
-        axes.legend()
+    left.legend()
+    right.legend(loc="lower right")
     figure.savefig(path, dpi=120)
     plt.close(figure)
 

@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,11 @@ def run_experiment(
     experiment: Experiment,
     folder: Path,
     quick: bool,
-    select: Mapping[str, str] | None = None,
+    select: Mapping[str, Collection[str]] | None = None,
 ) -> Path:
     """Run what is not yet in the results file, then report all of it; gives the path of that file.
 
-    With `select`, only jobs that have these values, written as text, are run.
+    With `select`, only jobs that have one of these values each, written as text, are run.
     """
     console = Console(stderr=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -98,8 +98,8 @@ def machine() -> str:
     return f"{platform.machine()}, {os.cpu_count()} cores, {devices}, JAX {jax.__version__}"
 
 
-def _selected(job: Job, select: Mapping[str, str]) -> bool:
-    return all(str(job.get(name)) == value for name, value in select.items())
+def _selected(job: Job, select: Mapping[str, Collection[str]]) -> bool:
+    return all(str(job.get(name)) in values for name, values in select.items())
 
 
 def _identity(job: Job) -> str:

@@ -137,9 +137,10 @@ def like_pixels(X: Float[np.ndarray, "n d_in"]) -> bool:
         >>> like_pixels(images), like_pixels(images * np.arange(1, 65))
         (True, False)
     """
+    if X.shape[1] < _FEWEST_PIXELS or np.min(X) < 0:
+        return False
     largest = np.max(X, axis=0)
-    one_scale = np.median(largest) >= _ONE_SCALE * np.max(largest) > 0
-    return bool(X.shape[1] >= _FEWEST_PIXELS and np.min(X) >= 0 and one_scale)
+    return bool(np.median(largest) >= _ONE_SCALE * np.max(largest) > 0)
 
 
 def none(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
