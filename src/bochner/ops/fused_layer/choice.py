@@ -19,13 +19,24 @@ _REGISTERS_FOR_PARAMETERS = 128
 
 
 class Sizes(NamedTuple):
-    """The sizes of a layer, and how many Monte Carlo samples run side by side."""
+    """The sizes of a layer.
+
+    Attributes:
+        d_in: inputs.
+        n_rf: frequencies.
+        d_out: outputs.
+        batch: rows of data.
+        n_parts: features a frequency.
+        n_weights: weight matrices: one, or two where variances go with means.
+        n_samples: Monte Carlo samples that run side by side.
+    """
 
     d_in: int
     n_rf: int
     d_out: int
     batch: int
     n_parts: int = 2
+    n_weights: int = 1
     n_samples: int = 1
 
 
@@ -81,9 +92,10 @@ def choose(sizes: Sizes) -> NarrowTiles | WideTiles | None:
     """
     if sizes.batch < 1 or sizes.n_rf < 1 or sizes.d_out < 1:
         return None
-    if sizes.d_in <= _MOST_NARROW_INPUTS and sizes.d_out <= _MOST_NARROW_OUTPUTS:
+    n_outputs = sizes.n_weights * sizes.d_out
+    if sizes.d_in <= _MOST_NARROW_INPUTS and n_outputs <= _MOST_NARROW_OUTPUTS:
         return _narrow(sizes)
-    if sizes.d_out <= _MOST_WIDE_OUTPUTS:
+    if n_outputs <= _MOST_WIDE_OUTPUTS:
         return _wide(sizes)
     return None
 
@@ -97,7 +109,7 @@ def _narrow(sizes: Sizes) -> NarrowTiles:
     warps = sizes.n_samples * math.ceil(sizes.batch / rows) * row_warps
     splits = _between(1, math.ceil(_WARPS / 2 / warps), math.ceil(sizes.n_rf / 8))
 
-    a_lane = 2 * (sizes.d_in + sizes.n_parts * sizes.d_out)
+    a_lane = 2 * (sizes.d_in + (sizes.n_parts + sizes.n_weights - 1) * sizes.d_out)
     frequencies_a_lane = _between(
         1,
         _power_of_two_up_to(_REGISTERS_FOR_PARAMETERS // a_lane),

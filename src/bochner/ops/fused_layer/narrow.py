@@ -19,6 +19,7 @@ from jaxtyping import Array, Float
 
 from bochner.ops.fused_layer.activations import Activation
 from bochner.ops.fused_layer.choice import NarrowTiles
+from bochner.ops.fused_layer.partial_sums import sum_of_splits
 
 Inputs = tuple[Float[Array, "_ batch"], ...]
 Weights = tuple[Array, ...]
@@ -72,7 +73,7 @@ def _outputs(layer: Narrow, inputs: Inputs, Omega: Array, weights: Weights) -> t
         layer.tiles.row_warps,
         layer.interpret,
     )(*inputs, Omega, *weights)
-    return tuple(jnp.split(_total(partial), len(weights)))
+    return tuple(jnp.split(sum_of_splits(partial), len(weights)))
 
 
 def _outputs_kernel(layer: Narrow, n_inputs: int, n_weights: int, *refs: Any) -> None:
@@ -111,7 +112,7 @@ def _input_gradient(
         layer.tiles.row_warps,
         layer.interpret,
     )(*inputs, Omega, *weights, *gradients)
-    return _total(partial)
+    return sum_of_splits(partial)
 
 
 def _input_gradient_kernel(
@@ -156,12 +157,12 @@ def _parameter_gradients(
         1,
         layer.interpret,
     )(*inputs, Omega, *weights, *gradients)
-    total = _total(partial)
-    of_W = total[d_in : d_in + n_parts * d_out].reshape(n_parts, d_out, n_rf)
+    sums = sum_of_splits(partial)
+    of_W = sums[d_in : d_in + n_parts * d_out].reshape(n_parts, d_out, n_rf)
     of_weights = (jnp.swapaxes(of_W, 1, 2).reshape(n_parts * n_rf, d_out),)
     if len(weights) > 1:
-        of_weights += (total[d_in + n_parts * d_out :].T,)
-    return total[:d_in], of_weights
+        of_weights += (sums[d_in + n_parts * d_out :].T,)
+    return sums[:d_in], of_weights
 
 
 def _parameter_gradients_kernel(layer: Narrow, n_inputs: int, n_weights: int, *refs: Any) -> None:
@@ -173,7 +174,10 @@ def _parameter_gradients_kernel(layer: Narrow, n_inputs: int, n_weights: int, *r
     span = _Span(block, layer.tiles.frequencies, n_rf)
     Omega = [span.load(Omega_ref.at[np.int32(k), span.slice]) for k in range(d_in)]
     coefficients = [
-        [span.load(ref.at[pl.ds(i * n_rf + span.start, span.size), np.int32(j)]) for j in range(d_out)]
+        [
+            span.load(ref.at[pl.ds(i * n_rf + span.start, span.size), np.int32(j)])
+            for j in range(d_out)
+        ]
         for ref, parts in zip(weight_refs, (n_parts, 1), strict=False)
         for i in range(parts)
     ]
@@ -229,11 +233,6 @@ def _call(kernel, grid: tuple[int, int], shape, n_warps: int, interpret: bool):
     )
 
 
-def _total(partial: Array) -> Array:
-    """Add the partial sums of the splits."""
-    return partial[0] if partial.shape[0] == 1 else jnp.sum(partial, axis=0)
-
-
 def _unpacked(refs: Sequence[Any], n_inputs: int, n_others: int):
     return refs[:n_inputs], refs[n_inputs : n_inputs + n_others], refs[n_inputs + n_others]
 
@@ -246,7 +245,9 @@ def _zeros(n: int, span: _Span) -> tuple[Array, ...]:
     return tuple(jnp.zeros(span.size, jnp.float32) for _ in range(n))
 
 
-def _for_each_frequency(layer: Narrow, split: Array, Omega_ref: Any, add, totals: tuple[int, _Span]):
+def _for_each_frequency(
+    layer: Narrow, split: Array, Omega_ref: Any, add, totals: tuple[int, _Span]
+):
     per_split, n_rf = layer.tiles.frequencies_a_split, Omega_ref.shape[1]
     first = split * per_split
     n = jnp.minimum(per_split, n_rf - first)
