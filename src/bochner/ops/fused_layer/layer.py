@@ -153,9 +153,15 @@ class PallasLayer(AbstractPath):
             return narrow_layer(Narrow(activation, tiles, self.interpret), inputs, Omega, weights)
         from bochner.ops.fused_layer.wide import Wide, wide_layer
 
-        with jax.default_matmul_precision(self.precision.for_xla):
+        with jax.default_matmul_precision(self._of_projection.for_xla):
             Z = project(inputs, Omega)
         return wide_layer(Wide(activation, tiles, self.precision, self.interpret), Z, weights)
+
+    @property
+    def _of_projection(self) -> Precision:
+        # XLA has no split products on a CPU, where the interpreter is used.
+        split = self.interpret and self.precision is Precision.TF32X3
+        return Precision.FLOAT32 if split else self.precision
 
     def _tiles(
         self, kernel: Features, inputs: Inputs, Omega: Array, weights: tuple[Array, ...]

@@ -23,7 +23,8 @@ class Precision(enum.Enum):
     """Not at all."""
 
     TF32X3 = "tf32x3"
-    """Split in two numbers of 11 significant bits each: three fast products that are nearly exact together."""
+    """Split in two numbers of 11 significant bits each: three fast products that are nearly exact together.
+    XLA has it on GPUs only."""
 
     TF32 = "tf32"
     """To 11 significant bits."""
