@@ -159,7 +159,7 @@ def _bochner(name: str, case: Case, path: AbstractPath) -> Contestant:
     inputs, state = bochner_model.chunk(case.configuration, case.n_mc, DrawWeights(path))
     capacity = inputs.capacity
     started = time.perf_counter()
-    compiled = run_chunk.lower(inputs, state).compile()
+    compiled = run_chunk.lower(inputs, state).compile()  # pyright: ignore[reportFunctionMemberAccess]
     seconds = time.perf_counter() - started
 
     def run(n: int) -> None:
@@ -190,7 +190,7 @@ def _plain_jax(case: Case) -> Contestant:
         jax.block_until_ready(state)
 
     return Contestant(
-        "plain-jax", run, n_steps, seconds, launches_per_step(compiled.as_text(), n_steps)
+        "plain-jax", run, n_steps, seconds, launches_per_step(compiled.as_text() or "", n_steps)
     )
 
 
