@@ -9,7 +9,7 @@ _FREE = {
     "replica-id", "tuple",
 }  # fmt: skip
 _HEADER = re.compile(r"^(ENTRY )?%?([\w.\-]+) .*\{$")
-_OPCODE = re.compile(r"= (?:\([^=]*?\)|\S+) ([a-z][\w\-]*)\(")
+_OPCODE = re.compile(r"= (?:\(.*?\)|\S+) ([a-z][\w\-]*)\(")
 _CALLED = re.compile(r"(?:body|to_apply|called_computations|calls)=\{?%?([\w.\-]+)")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 
@@ -79,6 +79,6 @@ def _count(computations: Computations, name: str) -> int:
             total += (int(trips[1]) if trips else 1) * _count(computations, _called(line))
         elif opcode in ("call", "async-start"):
             total += _count(computations, _called(line))
-        elif opcode not in ("async-done", "async-update"):
+        elif not opcode.endswith(("-done", "async-update")):  # the end of what was launched before
             total += 1
     return total

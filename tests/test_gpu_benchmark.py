@@ -55,7 +55,7 @@ def test_loops_inside_a_step_count_as_often_as_they_run():
 %outer (p: (s32[])) -> (s32[]) {
   %p = (s32[]) parameter(0)
   %g = s32[] get-tuple-element(%p), index=0
-  %w = (s32[]) while(%p), condition=%c, body=%inner, backend_config={"known_trip_count":{"n":"18"}}
+  %w = (s32[], /*index=1*/f32[]) while(%p), condition=%c, body=%inner, backend_config={"known_trip_count":{"n":"18"}}
   ROOT %c = (s32[]) copy(%w)
 }
 ENTRY %main (a: s32[]) -> s32[] {
