@@ -1,6 +1,7 @@
-"""Command line of the benchmarks: `python -m benchmarks speed`, `streaming` or `quality`."""
+"""Command line of the benchmarks: `python -m benchmarks speed`, `gpu`, `check-fused`, `streaming` or `quality`."""
 
 import json
+import os
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -102,6 +103,41 @@ def quality(
         check_choice("--data", name, quality.TABLES)
     chosen = {"system": system or quality.SYSTEMS, "data": data or quality.TABLES}
     run_experiment("quality", quality.EXPERIMENT, out, quick, select=chosen)
+
+
+@app.command()
+def gpu(
+    as_json: Annotated[bool, typer.Option("--json", help="Print records as JSON.")] = False,
+    quick: Annotated[bool, typer.Option(help="One tiny case, on any device.")] = False,
+    system: Annotated[
+        list[str] | None, typer.Option(help="Time only these systems; may be repeated.")
+    ] = None,
+    case: Annotated[
+        list[str] | None, typer.Option(help="Only cases whose names begin so; may be repeated.")
+    ] = None,
+) -> None:
+    """Time a training step on a GPU beside the card's floor, plain JAX, PyTorch and GPyTorch."""
+    # JAX would else take most of the memory that PyTorch needs too.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    from benchmarks import gpu
+
+    measured = gpu.measure(quick=quick, systems=system, cases=case)
+    if as_json:
+        print(json.dumps(measured, indent=2))
+    else:
+        gpu.print_tables(measured)
+
+
+@app.command()
+def check_fused(
+    shapes: Annotated[int, typer.Option(help="How many random shapes.")] = 40,
+    seed: Annotated[int, typer.Option(help="Seed of the shapes and the numbers.")] = 0,
+) -> None:
+    """Compare the kernels of a layer with double precision, over random shapes, on this device."""
+    from benchmarks import check_fused
+
+    if not check_fused.run(shapes, seed):
+        raise typer.Exit(1)
 
 
 if __name__ == "__main__":

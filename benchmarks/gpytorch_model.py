@@ -54,9 +54,8 @@ class TwoLayers(DeepGP):
         return self.last(self.hidden(x))
 
 
-def make(configuration: Configuration, n_mc: int, *, n_threads: int) -> Callable[[int], None]:
-    """Give a function that runs a number of steps on so many threads."""
-    torch.manual_seed(0)
+def negative_bound(configuration: Configuration, n_mc: int):
+    """Give the loss of a batch, and the parameters that it depends on."""
     model = TwoLayers(configuration)
     objective = gpytorch.mlls.DeepApproximateMLL(
         gpytorch.mlls.VariationalELBO(model.likelihood, model, configuration.n_rows)
@@ -66,4 +65,10 @@ def make(configuration: Configuration, n_mc: int, *, n_threads: int) -> Callable
         with gpytorch.settings.num_likelihood_samples(n_mc):
             return -objective(model(X), Y[:, 0])  # pyright: ignore[reportOperatorIssue]
 
-    return steps(configuration, loss, model.parameters(), n_threads)
+    return loss, model.parameters()
+
+
+def make(configuration: Configuration, n_mc: int, *, n_threads: int) -> Callable[[int], None]:
+    """Give a function that runs a number of steps on so many threads."""
+    torch.manual_seed(0)
+    return steps(configuration, *negative_bound(configuration, n_mc), n_threads)

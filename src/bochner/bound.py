@@ -35,20 +35,46 @@ def expected_log_likelihood(
 
     Samples run side by side, or, with `one_at_a_time`, one after another: the same mean in the memory of one sample.
     """
-    if jax.tree.leaves(noise)[0].shape[0] == 1:
+    n_samples = jax.tree.leaves(noise)[0].shape[0]
+    if n_samples == 1:
         noise = jax.tree.map(lambda leaf: leaf[0], noise)
         return _total(model, model(X, noise, reparameterization), Y, weights)
     if one_at_a_time:
         return _sequential_mean(model, X, Y, weights, noise, reparameterization)
 
-    def one_sample(sample_noise: Noise) -> Array:
-        return _total(model, model(X, sample_noise, reparameterization), Y, weights)
+    path = reparameterization.path
+    several = reparameterization.on(path.side_by_side(n_samples))
+    if not _features_are_shared(model, noise):
 
-    return jnp.mean(jax.vmap(one_sample)(noise))
+        def one_sample(sample_noise: Noise) -> Array:
+            return _total(model, model(X, sample_noise, several), Y, weights)
+
+        return jnp.mean(jax.vmap(one_sample)(noise))
+
+    first_F = _first_outputs(model, X, noise, reparameterization.on(path.of_shared_inputs()))
+
+    def later_layers(F: Array, sample_noise: Noise) -> Array:
+        F = model.after_first_block(F, X, sample_noise, several)
+        return _total(model, F, Y, weights)
+
+    return jnp.mean(jax.vmap(later_layers)(first_F, noise[1:]))
 
 
 def _total(model: DeepGP, F: Array, Y: Array, weights: Array) -> Array:
     return jnp.sum(model.likelihood.log_prob(F, Y) * weights)
+
+
+def _features_are_shared(model: DeepGP, noise: Noise) -> bool:
+    """Tell whether the first layer has the same features in all samples."""
+    return not isinstance(model.blocks[0], Stack) and noise[0].Omega is None
+
+
+def _first_outputs(
+    model: DeepGP, X: Array, noise: Noise, reparameterization: AbstractReparameterization
+) -> Array:
+    """Compute the outputs of the first layer in all samples: their weights, side by side, make one product."""
+    first = model.blocks[0]
+    return jax.vmap(lambda sample: first((X,), sample, reparameterization))(noise[0])
 
 
 def _sequential_mean(
@@ -59,8 +85,7 @@ def _sequential_mean(
     noise: Noise,
     reparameterization: AbstractReparameterization,
 ) -> Array:
-    first = model.blocks[0]
-    if isinstance(first, Stack) or noise[0].Omega is not None:
+    if not _features_are_shared(model, noise):
 
         def one_sample(shared, sample):
             model, X, Y, weights = shared
@@ -68,8 +93,7 @@ def _sequential_mean(
 
         return sample_mean(one_sample, (model, X, Y, weights), noise)
 
-    # All samples share the features of the first layer: their weights, side by side, make one product.
-    first_F = jax.vmap(lambda sample: first((X,), sample, reparameterization))(noise[0])
+    first_F = _first_outputs(model, X, noise, reparameterization)
     later: DeepGP = eqx.tree_at(lambda model: model.blocks[0], model, replace=None)
 
     def later_layers(shared, sample):

@@ -1,7 +1,6 @@
 """One layer of Gaussian processes in its weight-space view, and a stack of equal layers."""
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -135,9 +134,7 @@ class Layer(eqx.Module):
         """Compute one draw with the data as columns, which is how the products and activations are fastest."""
         kernel = self.theta.kernel(self.kernel, noise.theta)
         Omega = self.spectrum.Omega(kernel, noise.Omega)
-        # GPUs would round the factors of float32 products to ten bits, and those of the projection feed a sine.
-        with jax.default_matmul_precision("float32"):
-            F = reparameterization(kernel, _project(inputs, Omega), self.q_W, noise.W)
+        F = reparameterization(kernel, inputs, Omega, self.q_W, noise.W)
         return F + inputs[0] if self.residual else F
 
     def Phi(
@@ -250,14 +247,3 @@ def group_equal(layers: list[Layer]) -> tuple[Layer | Stack, ...]:
 def _signature(layer: Layer):
     leaves, structure = jax.tree.flatten(layer)
     return structure, [(leaf.shape, leaf.dtype) for leaf in leaves], layer.width
-
-
-def _project(inputs: tuple[Array, ...], Omega: Array) -> Array:
-    """Multiply inputs, one below the other, with the transpose of Omega.
-
-    A product each lets fed inputs, which all Monte Carlo samples share, be multiplied once.
-    """
-    ends = itertools.accumulate(matrix.shape[0] for matrix in inputs)
-    blocks = jnp.split(Omega, list(ends)[:-1])
-    products = [block.T @ matrix for block, matrix in zip(blocks, inputs, strict=True)]
-    return sum(products[1:], start=products[0])

@@ -8,10 +8,17 @@ from jaxtyping import Array, Float
 
 from bochner.gaussians import AnyGaussian, FactorizedGaussian
 from bochner.kernels import AbstractKernel
+from bochner.ops import AbstractPath, XlaLayer
 
 
 class AbstractReparameterization(eqx.Module):
-    """A map from standard normal noise to the output `Phi @ W` with W from q(W)."""
+    """A map from standard normal noise to the output `Phi @ W` with W from q(W).
+
+    Attributes:
+        path: how features and their products with weights are computed.
+    """
+
+    path: eqx.AbstractVar[AbstractPath]
 
     @abstractmethod
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:
@@ -21,11 +28,16 @@ class AbstractReparameterization(eqx.Module):
     def __call__(
         self,
         kernel: AbstractKernel,
-        Z: Float[Array, "rf batch"],
+        inputs: tuple[Float[Array, "_ batch"], ...],
+        Omega: Float[Array, "d_in rf"],
         q_W: AnyGaussian,
         noise: Float[Array, "..."],
     ) -> Float[Array, "d_out batch"]:
-        """Compute one draw of the output, transposed, from the projected inputs `Z = (F @ Omega).T`."""
+        """Compute one draw of the output, with the data as columns; inputs count as one matrix."""
+
+    def on(self, path: AbstractPath) -> "AbstractReparameterization":
+        """Give the same with another way to compute the layer."""
+        return type(self)(path)  # pyright: ignore[reportCallIssue]
 
 
 class DrawWeights(AbstractReparameterization):
@@ -37,13 +49,15 @@ class DrawWeights(AbstractReparameterization):
         (200, 3)
     """
 
+    path: AbstractPath = XlaLayer()
+
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return feat, d_out
 
-    def __call__(self, kernel, Z, q_W, noise):  # noqa: D102
+    def __call__(self, kernel, inputs, Omega, q_W, noise):  # noqa: D102
         # The factor goes to W, which is small, and not to the features, which are large.
-        W = jnp.sqrt(kernel.feature_variance(Z.shape[0])) * q_W.sample(noise)
-        return W.T @ kernel.features(Z)
+        W = jnp.sqrt(kernel.feature_variance(Omega.shape[1])) * q_W.sample(noise)
+        return self.path.outputs(kernel, inputs, Omega, W)
 
 
 class LocalReparameterization(AbstractReparameterization):
@@ -58,33 +72,16 @@ class LocalReparameterization(AbstractReparameterization):
         (50, 3)
     """
 
+    path: AbstractPath = XlaLayer()
+
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return batch, d_out
 
-    def __call__(self, kernel, Z, q_W, noise):  # noqa: D102
+    def __call__(self, kernel, inputs, Omega, q_W, noise):  # noqa: D102
         assert isinstance(q_W, FactorizedGaussian)  # as everywhere in training
-        parts, factor = kernel.activate(Z), kernel.feature_variance(Z.shape[0])
-        mean = _combine(parts, jnp.sqrt(factor) * q_W.mean)
-        variance = _combine_squares(parts, factor * q_W.variance)
+        factor = kernel.feature_variance(Omega.shape[1])
+        mean, variance = self.path.moments(
+            kernel, inputs, Omega, jnp.sqrt(factor) * q_W.mean, factor * q_W.variance
+        )
         # Rows whose features are all zero have no variance, where the square root has no derivative.
         return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise.T
-
-
-def _combine(parts: tuple[Array, ...], weights: Array) -> Array:
-    """Compute `weights.T @ concatenate(parts)` as a sum of one product a part."""
-    n_rf = parts[0].shape[0]
-    products = [weights[i * n_rf : (i + 1) * n_rf].T @ part for i, part in enumerate(parts)]
-    return sum(products[1:], start=products[0])
-
-
-def _combine_squares(parts: tuple[Array, ...], weights: Array) -> Array:
-    """Compute `weights.T @ concatenate(parts)**2`.
-
-    Two parts are a cosine and a sine, whose squares sum to one, so that one product is enough:
-    `w_cos cos^2 + w_sin sin^2 = (w_cos - w_sin) cos^2 + w_sin`.
-    """
-    if len(parts) == 1:
-        return weights.T @ parts[0] ** 2
-    cosine, _ = parts
-    w_cosine, w_sine = jnp.split(weights, 2)
-    return (w_cosine - w_sine).T @ cosine**2 + jnp.sum(w_sine, axis=0)[:, None]

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from bochner.kernels.base import AbstractKernel
+from bochner.ops.fused_layer import ReluPower
 
 
 class ArcCosine(AbstractKernel):
@@ -66,6 +67,9 @@ class ArcCosine(AbstractKernel):
             return (jnp.where(Z > 0, 1.0, 0.0).astype(Z.dtype),)
         positive = jnp.maximum(Z, 0.0)
         return (positive if self.degree == 1 else positive**2,)
+
+    def activation(self):  # noqa: D102
+        return ReluPower(self.degree)
 
     def feature_variance(self, n_rf: int):  # noqa: D102
         return 2.0 * jnp.exp(self.log_variance) / n_rf

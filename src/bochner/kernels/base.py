@@ -7,6 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from bochner.ops.fused_layer import Activation, CosineSine
+
 
 class AbstractKernel(eqx.Module):
     """A covariance `k(x, x')` with variance and lengthscales, and the random features that approximate it.
@@ -39,6 +41,10 @@ class AbstractKernel(eqx.Module):
     def features(self, Z: Float[Array, "rf batch"]) -> Float[Array, "feat batch"]:
         """Apply the activation to transposed projections, all parts one below the other."""
         return jnp.concatenate(self.activate(Z))
+
+    def activation(self) -> Activation | None:
+        """Name the activation for kernels on a GPU; None leaves the layer to XLA."""
+        return CosineSine() if self.n_parts == 2 else None
 
     @abstractmethod
     def feature_variance(self, n_rf: int) -> Float[Array, ""]:

@@ -1,7 +1,15 @@
-"""Fast primitives that the kernels and the bound are made of."""
+"""Fast primitives that the kernels, the layers and the bound are made of."""
 
 from bochner.ops.fourier import fourier_features
+from bochner.ops.fused_layer import AbstractPath, PallasLayer, XlaLayer
 from bochner.ops.sample_mean import sample_mean
 from bochner.ops.sincos import sincos
 
-__all__ = ["fourier_features", "sample_mean", "sincos"]
+__all__ = [
+    "AbstractPath",
+    "PallasLayer",
+    "XlaLayer",
+    "fourier_features",
+    "sample_mean",
+    "sincos",
+]

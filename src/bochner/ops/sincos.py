@@ -25,12 +25,22 @@ def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     return value
 
 
-def _sincos_float32(x: Array) -> tuple[Array, Array]:
-    k = jnp.round(x * (1.0 / jnp.pi))
-    r = ((x - k * _PI_1) - k * _PI_2) - k * _PI_3
+def without_half_turns(x: Array, k: Array) -> Array:
+    """Compute `x - k pi` in float32, accurately, for whole numbers k."""
+    return ((x - k * _PI_1) - k * _PI_2) - k * _PI_3
+
+
+def sincos_of_quarter_turn(r: Array) -> tuple[Array, Array]:
+    """Compute `(sin(r), cos(r))` in float32 for |r| up to pi / 2."""
     r2 = r * r
     sine = r + r * r2 * _polynomial(_SIN, r2)
     cosine = 1.0 - 0.5 * r2 + r2 * r2 * _polynomial(_COS, r2)
+    return sine, cosine
+
+
+def _sincos_float32(x: Array) -> tuple[Array, Array]:
+    k = jnp.round(x * (1.0 / jnp.pi))
+    sine, cosine = sincos_of_quarter_turn(without_half_turns(x, k))
     half = 0.5 * k
     sign = 1.0 - 4.0 * (half - jnp.floor(half))  # +1 for even k, -1 for odd k
     return sign * sine, sign * cosine

@@ -19,7 +19,8 @@ from bochner.reparameterization import AbstractReparameterization
 from bochner.training.budget import AbstractSchedule, KLWeight
 from bochner.training.stages import Stage
 
-_NOISE_NUMBERS = 2**20
+_NOISE_NUMBERS = 2**20  # a few megabytes, near the caches of a CPU
+_NOISE_NUMBERS_ON_ACCELERATORS = 2**26  # to start a chunk costs as much as several steps
 _MAX_STEPS = 256
 
 # By default XLA uses half the vector registers of processors that have the wide ones.
@@ -86,10 +87,11 @@ def chunk_capacity(
     reparameterization: AbstractReparameterization,
     batch: int,
 ) -> int:
-    """How many steps one chunk holds, so that their noise, drawn at once, stays within a few megabytes."""
+    """How many steps one chunk holds, so that the memory of their noise, drawn at once, stays within bounds."""
     shapes = jax.tree.leaves(model.noise_shapes(reparameterization, batch))
     numbers = stage.n_mc * sum(leaf.size for leaf in shapes)
-    return max(1, min(_MAX_STEPS, _NOISE_NUMBERS // numbers))
+    limit = _NOISE_NUMBERS if _on_cpu() else _NOISE_NUMBERS_ON_ACCELERATORS
+    return max(1, min(_MAX_STEPS, limit // numbers))
 
 
 @eqx.filter_jit(donate="all-except-first", compiler_options=_COMPILER_OPTIONS)  # pyright: ignore[reportCallIssue]
@@ -128,12 +130,31 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         return parameters, average, optimizer_state, jax.tree.map(jnp.add, totals, bound)
 
     totals = Bound(*(jnp.zeros(()) for _ in Bound._fields))
-    parameters, average, optimizer_state, totals = jax.lax.fori_loop(
-        0, inputs.n_steps, step, (first_parameters, first_average, state.optimizer_state, totals)
+    run_steps = _run_some if _on_cpu() else _run_known_number
+    parameters, average, optimizer_state, totals = run_steps(
+        step, (first_parameters, first_average, state.optimizer_state, totals), inputs
     )
     mean = jax.tree.map(lambda total: total / inputs.n_steps, totals)
     averaged = None if average is None else unravel(average)
     return State(unravel(parameters), optimizer_state, averaged), mean
+
+
+def _run_some(step: Callable, carry: PyTree, inputs: ChunkInputs) -> PyTree:
+    """Run `inputs.n_steps` steps."""
+    return jax.lax.fori_loop(0, inputs.n_steps, step, carry)
+
+
+def _run_known_number(step: Callable, carry: PyTree, inputs: ChunkInputs) -> PyTree:
+    """Do the same in a loop over all steps of the chunk, of which those beyond `inputs.n_steps` change nothing.
+
+    An accelerator asks the host after each step of a loop whose number of steps is not in the program.
+    """
+
+    def guarded(i, carry):
+        runs = i < inputs.n_steps
+        return jax.tree.map(lambda new, old: jnp.where(runs, new, old), step(i, carry), carry)
+
+    return jax.lax.fori_loop(0, inputs.capacity, guarded, carry)
 
 
 def objective_gradient(
@@ -154,7 +175,8 @@ def objective_gradient(
             noise,
             inputs.reparameterization,
             scale=inputs.scale,
-            one_at_a_time=_one_sample_at_a_time(),
+            # In the cache of a CPU samples do best one after another; a GPU wants them all.
+            one_at_a_time=_on_cpu(),
         )
         # Of members the bound is the mean, and each is to have the gradient that it would have alone.
         total = model.n_members * (bound.ell - inputs.kl_weight(fraction) * bound.kl)
@@ -208,8 +230,8 @@ def _whole(tree: PyTree, sharding: NamedSharding | None) -> PyTree:
     return jax.lax.with_sharding_constraint(tree, NamedSharding(sharding.mesh, PartitionSpec()))
 
 
-def _one_sample_at_a_time() -> bool:
-    """Whether Monte Carlo samples follow each other: in the cache of a CPU they do best so, a GPU wants them all."""
+def _on_cpu() -> bool:
+    """Whether what is being traced will run on a CPU."""
     device = jax.config.values["jax_default_device"]
     platform = jax.default_backend() if device is None else getattr(device, "platform", device)
     return platform == "cpu"

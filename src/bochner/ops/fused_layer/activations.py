@@ -1,0 +1,131 @@
+"""Activations with their derivatives, in arithmetic that Pallas kernels have."""
+
+import enum
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from bochner.ops.sincos import sincos_of_quarter_turn, without_half_turns
+
+# Adding it to a float32 number below 2^22 leaves no room for a fraction: the sum is rounded to a whole number,
+# whose last bit is then the last bit of the sum. Kernels have no rounding instruction of their own in Pallas.
+_ROUNDING = 1.5 * 2**23
+
+
+class Sine(enum.Enum):
+    """How kernels compute a sine and a cosine once whole half turns are taken out of the argument.
+
+    Example:
+        >>> from bochner.ops.fused_layer import Sine
+        >>> Sine("hardware").name
+        'HARDWARE'
+    """
+
+    POLYNOMIAL = "polynomial"
+    """The polynomials of `bochner.ops.sincos`, to about 1e-7."""
+
+    HARDWARE = "hardware"
+    """The special-function unit, to about 5e-7; the interpreter uses the library functions."""
+
+
+@dataclass(frozen=True)
+class CosineSine:
+    """The cosine and the sine of a projection.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from bochner.ops.fused_layer import CosineSine
+        >>> [part.tolist() for part in CosineSine().parts(jnp.zeros(2))]
+        [[1.0, 1.0], [0.0, 0.0]]
+    """
+
+    sine: Sine = Sine.POLYNOMIAL
+    n_parts: ClassVar[int] = 2
+
+    def parts(self, Z: Float[Array, "*tile"], *, interpret: bool = True) -> tuple[Array, ...]:
+        """Compute the features of one frequency, one array a part."""
+        k, odd = _half_turns(Z, interpret=interpret)
+        r = without_half_turns(Z, k)
+        if self.sine is Sine.POLYNOMIAL:
+            sine, cosine = sincos_of_quarter_turn(r)
+        elif interpret:
+            sine, cosine = jnp.sin(r), jnp.cos(r)
+        else:
+            sine, cosine = _special_function("sin", r), _special_function("cos", r)
+        return _flip_sign(cosine, odd), _flip_sign(sine, odd)
+
+    def derivatives(self, Z: Float[Array, "*tile"], parts: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Compute the derivative of each part, from the parts."""
+        cosine, sine = parts
+        return -sine, cosine
+
+
+@dataclass(frozen=True)
+class ReluPower:
+    """A power of the positive part of a projection; of degree 0, whether it is positive.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from bochner.ops.fused_layer import ReluPower
+        >>> ReluPower(2).parts(jnp.array([-1.0, 3.0]))[0].tolist()
+        [0.0, 9.0]
+    """
+
+    degree: int = 1
+    n_parts: ClassVar[int] = 1
+
+    def parts(self, Z: Float[Array, "*tile"], *, interpret: bool = True) -> tuple[Array, ...]:
+        """Compute the feature of one frequency."""
+        if self.degree == 0:
+            return (_step(Z),)
+        positive = jnp.maximum(Z, 0.0)
+        return (positive if self.degree == 1 else positive * positive,)
+
+    def derivatives(self, Z: Float[Array, "*tile"], parts: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Compute the derivative of the feature."""
+        if self.degree == 0:
+            return (jnp.zeros_like(Z),)
+        return (_step(Z) if self.degree == 1 else 2.0 * jnp.maximum(Z, 0.0),)
+
+
+Activation = CosineSine | ReluPower
+"""What kernels know how to compute."""
+
+
+def _step(Z: Array) -> Array:
+    return jnp.where(Z > 0, jnp.ones_like(Z), jnp.zeros_like(Z))
+
+
+def _half_turns(Z: Array, *, interpret: bool) -> tuple[Array, Array]:
+    """Count the half turns nearest to Z; give the number, and integers whose highest bit says whether it is odd."""
+    if interpret:  # XLA would simplify the sum and the difference below
+        k = jnp.round(Z * (1.0 / jnp.pi))
+        bits = k.astype(jnp.int32)
+    else:
+        rounded = Z * (1.0 / jnp.pi) + _ROUNDING
+        k = rounded - _ROUNDING
+        bits = lax.bitcast_convert_type(rounded, jnp.int32)
+    return k, lax.shift_left(bits, jnp.full_like(bits, 31))
+
+
+def _flip_sign(x: Array, odd: Array) -> Array:
+    """Change the sign of x where the highest bit of `odd` is set."""
+    return lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.int32) ^ odd, jnp.float32)
+
+
+def _special_function(name: str, x: Array) -> Array:
+    # Where no kernel runs, Pallas need not be loaded.
+    from jax.experimental.pallas import triton as pallas_triton
+
+    (value,) = pallas_triton.elementwise_inline_asm(
+        f"{name}.approx.f32 $0, $1;",
+        args=[x],
+        constraints="=f,f",
+        pack=1,
+        result_shape_dtypes=[jax.ShapeDtypeStruct(x.shape, x.dtype)],
+    )
+    return value
