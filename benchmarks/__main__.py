@@ -91,6 +91,9 @@ def quality(
         list[str] | None, typer.Option(help="Only these tables; may be repeated.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("benchmarks/results"),
+    processes: Annotated[
+        int, typer.Option(min=1, help="Fits at a time, each with its share of the cores.")
+    ] = 1,
 ) -> None:
     """Measure predictions beside those of other systems (extra `bench`); results that are there are kept."""
     from benchmarks import quality
@@ -102,7 +105,7 @@ def quality(
     for name in data or ():
         check_choice("--data", name, quality.TABLES)
     chosen = {"system": system or quality.SYSTEMS, "data": data or quality.TABLES}
-    run_experiment("quality", quality.EXPERIMENT, out, quick, select=chosen)
+    run_experiment("quality", quality.EXPERIMENT, out, quick, chosen, processes)
 
 
 @app.command()

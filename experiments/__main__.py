@@ -1,6 +1,7 @@
 """`python -m experiments` lists the experiments; `python -m experiments NAME` runs one."""
 
 import difflib
+import importlib
 from pathlib import Path
 from typing import Annotated
 
@@ -8,32 +9,32 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments import (
-    asynchronous,
-    calibration,
-    comparison,
-    depth,
-    digits,
-    large,
-    lowrank,
-    mcmc,
-    omega,
-    toy,
-)
 from experiments.runner import Experiment, run_experiment
 
-EXPERIMENTS: dict[str, Experiment] = {
-    "toy": toy.EXPERIMENT,
-    "mcmc": mcmc.EXPERIMENT,
-    "calibration": calibration.EXPERIMENT,
-    "omega": omega.EXPERIMENT,
-    "comparison": comparison.EXPERIMENT,
-    "large": large.EXPERIMENT,
-    "depth": depth.EXPERIMENT,
-    "lowrank": lowrank.EXPERIMENT,
-    "digits": digits.EXPERIMENT,
-    "async": asynchronous.EXPERIMENT,
+EXPERIMENTS = {
+    "toy": "toy",
+    "mcmc": "mcmc",
+    "calibration": "calibration",
+    "omega": "omega",
+    "comparison": "comparison",
+    "large": "large",
+    "depth": "depth",
+    "lowrank": "lowrank",
+    "digits": "digits",
+    "async": "asynchronous",
 }
+"""The module of each experiment; it is imported when asked for, since some need an extra."""
+
+
+def load(name: str) -> Experiment:
+    """Import an experiment.
+
+    Example:
+        >>> from experiments.__main__ import load
+        >>> load("toy").summary
+        'one to three layers on a composed function and a step, 50 points'
+    """
+    return importlib.import_module(f"experiments.{EXPERIMENTS[name]}").EXPERIMENT
 
 
 def main(
@@ -49,16 +50,20 @@ def main(
     select: Annotated[
         list[str] | None,
         typer.Option(
-            help="Run only jobs with this value, as in --select data=eeg; several are joined."
+            help="Run only jobs with this value, as in --select data=eeg; several are joined, and values "
+            "of one name separated by commas are alternatives."
         ),
     ] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, help="Jobs at a time, each with its share of the cores.")
+    ] = 1,
 ) -> None:
     """Run an experiment by name, going on where an interrupted run stopped."""
     console = Console()
     if name is None:
         table = Table("name", "what it shows")
-        for key, experiment in EXPERIMENTS.items():
-            table.add_row(key, experiment.summary)
+        for key in EXPERIMENTS:
+            table.add_row(key, _summary(key))
         console.print(table)
         return
     if name not in EXPERIMENTS:
@@ -68,15 +73,28 @@ def main(
             f"there is no experiment {name!r}.{hint} Known: {', '.join(EXPERIMENTS)}.",
             param_hint="NAME",
         )
-    chosen = {name: [value] for name, value in map(_pair, select or [])}
-    console.print(f"Results in {run_experiment(name, EXPERIMENTS[name], out, quick, chosen)}")
+    chosen = dict(map(_pair, select or []))
+    try:
+        experiment = load(name)
+    except ImportError as error:
+        console.print(f"{name} cannot run: {error}")
+        raise typer.Exit(1) from error
+    path = run_experiment(name, experiment, out, quick, chosen, processes)
+    console.print(f"Results in {path}")
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
+def _summary(name: str) -> str:
+    try:
+        return load(name).summary
+    except ImportError as error:
+        return str(error)
+
+
+def _pair(text: str) -> tuple[str, list[str]]:
+    name, separator, values = text.partition("=")
     if not separator:
         raise typer.BadParameter(f"{text!r} is not of the form name=value.", param_hint="--select")
-    return name, value
+    return name, values.split(",")
 
 
 if __name__ == "__main__":

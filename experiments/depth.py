@@ -34,7 +34,7 @@ def _jobs(quick: bool) -> Iterable[Job]:
         return
     for name in ("airline_nyc2013", "airline"):
         for n_layers in N_LAYERS:
-            yield {"data": name, "n_layers": n_layers, "max_steps": 60_000}
+            yield {"data": name, "n_layers": n_layers, "max_steps": 40_000}
 
 
 def _run(job: Job) -> Mapping[str, Any]:

@@ -81,16 +81,16 @@ def _jobs(quick: bool) -> Iterable[Job]:
     for kernel in KERNELS:
         for feed in (False, True):
             for n_hidden in (1, 2, 3, 4):
-                yield _job("mnist", "paper", kernel, n_hidden, feed, max_steps=60_000)
-    yield _job("mnist", "ours", max_steps=60_000)
+                yield _job("mnist", "paper", kernel, n_hidden, feed, max_steps=40_000)
+    yield _job("mnist", "ours", max_steps=40_000)
     for name, steps in (("airline_nyc2013", 30_000), ("airline", 100_000)):
         for kernel in KERNELS:
             yield _job(name, "paper", kernel, max_steps=steps)
         yield _job(name, "ours", max_steps=steps)
         yield {"data": name, "settings": "lightgbm"}
     for kernel in KERNELS:
-        yield _job("mnist8m", "paper", kernel, max_steps=200_000)
-    yield _job("mnist8m", "ours", max_steps=200_000)
+        yield _job("mnist8m", "paper", kernel, max_steps=100_000)
+    yield _job("mnist8m", "ours", max_steps=100_000)
 
 
 def _job(

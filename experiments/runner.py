@@ -1,11 +1,14 @@
 """Runs the jobs of an experiment and keeps each result as a JSON line, so that a run can be resumed."""
 
 import dataclasses
+import functools
 import json
+import multiprocessing
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +43,12 @@ def run_experiment(
     folder: Path,
     quick: bool,
     select: Mapping[str, Collection[str]] | None = None,
+    processes: int = 1,
 ) -> Path:
     """Run what is not yet in the results file, then report all of it; gives the path of that file.
 
-    With `select`, only jobs that have one of these values each, written as text, are run.
+    With `select`, only jobs that have one of these values each, written as text, are run. With several processes each
+    has its share of the cores; a job that fails there lets the others end first.
     """
     console = Console(stderr=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,20 +56,12 @@ def run_experiment(
     records = read_records(path)
     done = {_identity(record["job"]) for record in records}
     jobs = [dict(job) for job in experiment.jobs(quick)]
+    open_jobs = [job for job in jobs if _identity(job) not in done and _selected(job, select or {})]
+    run_jobs = _one_by_one if processes == 1 else functools.partial(_side_by_side, processes)
     with path.open("a", encoding="utf-8") as file:
-        for number, job in enumerate(jobs, start=1):
-            if _identity(job) in done or not _selected(job, select or {}):
-                continue
-            console.print(f"{name} {number}/{len(jobs)}: {job}")
-            started = time.monotonic()
-            result = experiment.run(job)
-            record = {
-                "job": job,
-                "result": dict(result),
-                "seconds": round(time.monotonic() - started, 3),
-                "machine": machine(),
-                "bochner_version": __version__,
-            }
+        for number, record in enumerate(run_jobs(experiment.run, open_jobs, console), start=1):
+            progress = f"{name} {number}/{len(open_jobs)} in {record['seconds']:.0f} s"
+            console.print(f"{progress}: {record['job']}")
             file.write(json.dumps(record) + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -72,6 +69,57 @@ def run_experiment(
     wanted = {_identity(job) for job in jobs}
     experiment.report([record for record in records if _identity(record["job"]) in wanted], folder)
     return path
+
+
+Run = Callable[[Job], Mapping[str, Any]]
+
+
+def _one_by_one(run: Run, jobs: list[dict[str, Any]], console: Console) -> Iterator[dict[str, Any]]:
+    for job in jobs:
+        console.print(f"running {job}")
+        yield _record(run, job)
+
+
+def _side_by_side(
+    processes: int, run: Run, jobs: list[dict[str, Any]], console: Console
+) -> Iterator[dict[str, Any]]:
+    # Forked processes would inherit JAX's threads half alive.
+    context = multiprocessing.get_context("spawn")
+    shares = context.Queue()
+    for cores in np.array_split(sorted(os.sched_getaffinity(0)), processes):
+        shares.put([int(core) for core in cores])
+    error = None
+    with ProcessPoolExecutor(
+        processes, context, initializer=_take_share, initargs=(shares,)
+    ) as pool:
+        waiting = {pool.submit(_record, run, job): job for job in jobs}
+        for future in as_completed(waiting):
+            try:
+                yield future.result()
+            except Exception as found:
+                console.print(f"failed: {waiting[future]}: {found!r}")
+                error = error or found
+    if error is not None:
+        raise error
+
+
+def _take_share(shares: Any) -> None:
+    """Keep the process, before JAX or PyTorch start their threads, to its share of the cores."""
+    cores = shares.get()
+    if cores:
+        os.sched_setaffinity(0, cores)
+
+
+def _record(run: Run, job: dict[str, Any]) -> dict[str, Any]:
+    started = time.monotonic()
+    result = run(job)
+    return {
+        "job": job,
+        "result": dict(result),
+        "seconds": round(time.monotonic() - started, 3),
+        "machine": machine(),
+        "bochner_version": __version__,
+    }
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
@@ -95,7 +143,9 @@ def machine() -> str:
     import jax
 
     devices = ", ".join(sorted({device.device_kind for device in jax.devices()}))
-    return f"{platform.machine()}, {os.cpu_count()} cores, {devices}, JAX {jax.__version__}"
+    used, there = len(os.sched_getaffinity(0)), os.cpu_count()
+    cores = f"{there} cores" if used == there else f"{used} of {there} cores"
+    return f"{platform.machine()}, {cores}, {devices}, JAX {jax.__version__}"
 
 
 def _selected(job: Job, select: Mapping[str, Collection[str]]) -> bool:

@@ -16,7 +16,7 @@ from bochner.estimators.recipes import Situation, fill
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
 from bochner.model import DeepGP
 from bochner.prediction import AbstractStatistic, Posterior, Probabilities
-from bochner.training import SCHEDULES, HeldOut, train
+from bochner.training import SCHEDULES, HeldOut, KLWeight, train
 from experiments.baselines import GaussianMixture, Observer
 from experiments.baselines.interface import ClassificationPredictor, RegressionPredictor
 
@@ -100,6 +100,7 @@ class RandomFeatures:
             learning_rate=config.learning_rate,
             schedule=SCHEDULES[config.schedule],
             reparameterization=config.reparameterization,
+            kl_weight=KLWeight(config.kl_weight, config.kl_warmup),
             held_out=held_out,
             key=jax.random.fold_in(jax.random.key(config.seed), 2),
         ).model

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -116,3 +117,39 @@ def test_the_toy_runs_quickly_and_resumes(tmp_path):
     assert again.exit_code == 0
     assert path.read_bytes() == before
     assert "composed" in again.output
+
+
+def inverse(job):
+    return {"inverse": 1 / job["number"], "cores": sorted(os.sched_getaffinity(0))}
+
+
+def test_processes_share_the_cores_and_a_failed_job_lets_the_others_end(tmp_path):
+    experiment = Experiment(
+        "inverses",
+        lambda quick: [{"number": number} for number in (0, 1, 2, 4)],
+        inverse,
+        lambda records, folder: None,
+    )
+    with pytest.raises(ZeroDivisionError):
+        run_experiment("inverses", experiment, tmp_path, quick=False, processes=2)
+    records = [json.loads(line) for line in (tmp_path / "inverses.jsonl").open()]
+    assert {r["job"]["number"]: r["result"]["inverse"] for r in records} == {1: 1, 2: 0.5, 4: 0.25}
+    shares = {tuple(record["result"]["cores"]) for record in records}
+    whole = sorted(os.sched_getaffinity(0))
+    if len(whole) > 1:
+        assert all(len(share) < len(whole) for share in shares)
+
+
+def test_an_experiment_without_its_extra_says_so_and_the_list_still_shows(monkeypatch):
+    monkeypatch.setitem(sys.modules, "experiments.mcmc", None)
+    result = run("mcmc", "--quick")
+    assert result.exit_code == 1
+    assert "mcmc cannot run" in result.output
+    assert "toy" in run().output
+
+
+def test_values_after_a_comma_are_alternatives(tmp_path):
+    result = run("toy", "--quick", "--out", tmp_path, "--select", "n_layers=1,7")
+    assert result.exit_code == 0, result.output
+    records = [json.loads(line) for line in (tmp_path / "toy-quick.jsonl").open()]
+    assert {record["job"]["n_layers"] for record in records} == {1}

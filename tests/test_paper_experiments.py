@@ -10,7 +10,7 @@ import pytest
 from bochner.likelihoods import Gaussian
 from bochner.model import DeepGP, collapsed_weights
 from experiments import comparison, lowrank
-from experiments.__main__ import EXPERIMENTS
+from experiments.__main__ import EXPERIMENTS, load
 from experiments.baselines import Observer
 from experiments.runner import run_experiment
 from experiments.watched import N_LOOKS, RandomFeatureClassifier, RandomFeatureRegressor
@@ -34,7 +34,7 @@ def test_the_quick_version_runs_and_is_not_run_twice(name, tmp_path):
     assert result.exit_code == 0, result.output
     path = tmp_path / f"{name}-quick.jsonl"
     records = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len(records) == len(list(EXPERIMENTS[name].jobs(True)))
+    assert len(records) == len(list(load(name).jobs(True)))
     for record in records:
         numbers = [v for v in record["result"].values() if isinstance(v, int | float)]
         assert numbers
@@ -42,14 +42,14 @@ def test_the_quick_version_runs_and_is_not_run_twice(name, tmp_path):
         assert "cores" in record["machine"]
         assert 0 <= record["result"].get("error_rate", 0.0) < 0.95
     before = path.read_bytes()
-    run_experiment(name, EXPERIMENTS[name], tmp_path, quick=True)
+    run_experiment(name, load(name), tmp_path, quick=True)
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("quick", [False, True])
 def test_no_job_is_listed_twice(name, quick):
-    jobs = [json.dumps(dict(job), sort_keys=True) for job in EXPERIMENTS[name].jobs(quick)]
+    jobs = [json.dumps(dict(job), sort_keys=True) for job in load(name).jobs(quick)]
     assert len(set(jobs)) == len(jobs) > 0
 
 
