@@ -52,11 +52,13 @@ OURS: dict[str, dict[str, Any]] = {
         "n_mc_train": 1,
         "theta_from": 0,
         "n_random_features": 1_000,
+        "lengthscale_factor": 0.5,
+        "learning_rate": 0.003,
     },
     "flights": {
         "feed_inputs": True,
         "width": 10,
-        "n_random_features": 300,
+        "n_random_features": 500,
         "lengthscale_factor": 0.5,
         "frequencies": "orthogonal",
         "local_reparameterization": True,
@@ -65,7 +67,7 @@ OURS: dict[str, dict[str, Any]] = {
         "n_mc_train": 1,
         "theta_from": 0,
         "batch_size": 1_000,
-        "preprocessing": "robust",
+        "learning_rate": 0.03,
     },
 }
 """What differs from the paper's settings under `settings: ours`."""
@@ -83,7 +85,7 @@ def _jobs(quick: bool) -> Iterable[Job]:
             for n_hidden in (1, 2, 3, 4):
                 yield _job("mnist", "paper", kernel, n_hidden, feed, max_steps=40_000)
     yield _job("mnist", "ours", max_steps=40_000)
-    for name, steps in (("airline_nyc2013", 30_000), ("airline", 100_000)):
+    for name, steps in (("airline_nyc2013", 60_000), ("airline", 100_000)):
         for kernel in KERNELS:
             yield _job(name, "paper", kernel, max_steps=steps)
         yield _job(name, "ours", max_steps=steps)
