@@ -86,8 +86,12 @@ def _side_by_side(
     # Forked processes would inherit JAX's threads half alive.
     context = multiprocessing.get_context("spawn")
     shares = context.Queue()
-    for cores in np.array_split(sorted(os.sched_getaffinity(0)), processes):
-        shares.put([int(core) for core in cores])
+    cores = sorted(os.sched_getaffinity(0))
+    for share in np.array_split(cores, processes):
+        shares.put([int(core) for core in share])
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        # Read when NumPy is imported, which is before a process knows its share.
+        os.environ.setdefault(name, str(max(len(cores) // processes, 1)))
     error = None
     with ProcessPoolExecutor(
         processes, context, initializer=_take_share, initargs=(shares,)
