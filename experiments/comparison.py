@@ -181,6 +181,8 @@ def _draw(groups: Mapping[tuple[str, str, int, str], list[dict[str, Any]]], path
             values = np.mean([[look[metric] for look in c[:n_looks]] for c in curves], axis=0)
             axes[row, column].plot(seconds, values, label=method.upper(), color=_COLORS.get(method))
             axes[row, column].set_xscale("log")
+            axes[row, column].xaxis.set_major_formatter("{x:g}")
+            axes[row, column].xaxis.set_minor_formatter("")
             axes[row, column].set_ylabel(_LABELS[metric])
     for column, name in enumerate(names):
         axes[0, column].set_title(name)

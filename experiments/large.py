@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bochner import datasets
+from bochner import DeepGPClassifier, datasets
 from bochner.datasets.infinite_digits import InfiniteDigits
 from experiments import baselines
 from experiments.baselines import Observer, classification_scores
@@ -39,6 +39,7 @@ CITED = {
 """Accuracy in percent and MNLL as published; those of flights are of another year."""
 
 KERNELS = ("rbf", "arccos1")
+DEFAULTS = "defaults"
 _IMAGES = ("mnist", "mnist8m")
 _N_TEST_ROWS_WATCHED = 5_000
 
@@ -85,10 +86,12 @@ def _jobs(quick: bool) -> Iterable[Job]:
             for n_hidden in (1, 2, 3, 4):
                 yield _job("mnist", "paper", kernel, n_hidden, feed, max_steps=40_000)
     yield _job("mnist", "ours", max_steps=40_000)
+    yield {"data": "mnist", "settings": DEFAULTS}
     for name, steps in (("airline_nyc2013", 60_000), ("airline", 100_000)):
         for kernel in KERNELS:
             yield _job(name, "paper", kernel, max_steps=steps)
         yield _job(name, "ours", max_steps=steps)
+        yield {"data": name, "settings": DEFAULTS}
         yield {"data": name, "settings": "lightgbm"}
     for kernel in KERNELS:
         yield _job("mnist8m", "paper", kernel, max_steps=100_000)
@@ -134,6 +137,9 @@ def _run(job: Job) -> Mapping[str, Any]:
     X, y, X_test, y_test = data.part(data.splits[0])
     X_test, y_test = X_test[: job.get("n_test")], y_test[: job.get("n_test")]
     observer = _observer(X_test, y_test)
+    if job["settings"] == DEFAULTS:
+        model = DeepGPClassifier(random_state=0).fit(X, y)
+        return {**model.evaluate(X_test, y_test), "n_train": len(y), "curve": []}
     if job["settings"] == "lightgbm":
         predictor = baselines.classifier("lightgbm").fit(X, y, seed=0)
     else:
@@ -198,6 +204,8 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
 def _title(job: Job) -> str:
     if job["settings"] == "lightgbm":
         return "LightGBM, leaves and trees chosen on held-out rows"
+    if job["settings"] == DEFAULTS:
+        return "defaults: no option set"
     return f"{_name(job)}, {job['max_steps']:,} steps"
 
 
@@ -209,27 +217,50 @@ def _name(job: Job) -> str:
 def _draw(records: list[dict[str, Any]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    names = list(dict.fromkeys(record["job"]["data"] for record in records))
-    if not names:
+    # MNIST has many models; a panel for each kernel keeps them apart.
+    panels: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        job = record["job"]
+        kernel = f", {job['kernel']}" if job["data"] == "mnist" else ""
+        panels.setdefault(job["data"] + kernel, []).append(record)
+    if not panels:
         return
     figure, axes = plt.subplots(
-        2, len(names), figsize=(4.2 * len(names), 5.6), layout="constrained", squeeze=False
+        2, len(panels), figsize=(3.8 * len(panels), 5.6), layout="constrained", squeeze=False
     )
-    for record in records:
-        column, curve = names.index(record["job"]["data"]), record["result"]["curve"]
-        for row, metric in enumerate(("error_rate", "mnll")):
-            axes[row, column].plot(
-                [look["seconds"] for look in curve],
-                [look[metric] for look in curve],
-                label=_name(record["job"]),
-            )
-            axes[row, column].set_ylabel({"error_rate": "error rate", "mnll": "MNLL"}[metric])
-    for column, name in enumerate(names):
-        axes[0, column].set_title(name)
-        axes[0, column].legend(frameon=False, fontsize=6)
+    for column, (title, found) in enumerate(panels.items()):
+        for row, (metric, label) in enumerate((("error_rate", "error rate"), ("mnll", "MNLL"))):
+            ax = axes[row, column]
+            for record in found:
+                job, curve = record["job"], record["result"]["curve"]
+                ax.plot(
+                    [look["seconds"] for look in curve],
+                    [look[metric] for look in curve],
+                    **_style(job, many=title.startswith("mnist,")),
+                )
+            ax.set_yscale("log")
+            ax.yaxis.set_major_formatter("{x:g}")
+            ax.yaxis.set_minor_formatter("{x:g}" if title.startswith("airline") else "")
+            ax.set_ylabel(label)
+        axes[0, column].set_title(title)
+        axes[0, column].legend(frameon=False, fontsize=7)
         axes[1, column].set_xlabel("seconds of training")
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def _style(job: Job, *, many: bool) -> dict[str, Any]:
+    """Color by depth and dashes for fed inputs, where there are many models."""
+    if job["settings"] == "ours":
+        return {"label": "ours", "color": "#1a1a1a"}
+    if not many:
+        return {"label": f"{job['settings']}, {job['kernel']}"}
+    fed = ", fed" if job["feed_inputs"] else ""
+    return {
+        "label": f"{job['n_hidden']} hidden{fed}",
+        "color": f"C{job['n_hidden'] - 1}",
+        "linestyle": "--" if job["feed_inputs"] else "-",
+    }
 
 
 EXPERIMENT = Experiment(

@@ -144,6 +144,13 @@ def test_compressed_scaling_takes_logarithms_on_both_sides_of_the_median():
     assert scaling.n_clipped(10 * X) == 1
 
 
+def test_compressed_scaling_leaves_columns_without_long_tails_as_robust_scaling_does():
+    long, short = np.append(np.linspace(-1, 1, 99), 50.0), np.linspace(-1, 1, 100)
+    X = np.stack([long, short], axis=1)
+    np.testing.assert_array_equal(compressed(X)(X)[:, 1], robust(X)(X)[:, 1])
+    assert np.abs(compressed(X)(X)[:, 0]).max() < 0.9 * np.abs(robust(X)(X)[:, 0]).max()
+
+
 def test_unit_scaling_divides_all_pixels_by_the_same_number():
     X = np.array([[0.0, 10.0], [255.0, 20.0]])
     np.testing.assert_array_equal(unit(X)(X), X / 255)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 _MAD_TO_DEVIATION = 1.4826
 _KNEE = 5.0
+_LONG_TAIL = 10.0
 _MARGIN = 2.0
 _FEWEST_PIXELS, _ONE_SCALE = 64, 0.9
 
@@ -68,34 +69,40 @@ def robust(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
         >>> bool(abs(robust(x).center[0]) < 0.01), bool(robust(x).scale[0] < 1)
         (True, True)
     """
-    return _by_medians(X, knee=_KNEE)
+    return _by_medians(X, np.full(X.shape[1], _KNEE))
 
 
 def compressed(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
-    """As `robust`, with logarithms from the center on: for counts and frequencies, whose tails are long.
+    """As `robust`, with logarithms from the center on in columns with long tails, as counts and frequencies have.
+
+    A tail is long where some value lies beyond ten deviations. Elsewhere logarithms would only blur what is far from
+    the center, such as times of day.
 
     Example:
         >>> import numpy as np
         >>> from bochner.data.scaling import compressed
-        >>> x = np.append(np.linspace(-1, 1, 999), 1e5)[:, None]
-        >>> bool(compressed(x)(x).max() < 15)
-        True
+        >>> long, short = np.append(np.linspace(-1, 1, 999), 1e5), np.linspace(-1, 1, 1000)
+        >>> compressed(np.stack([long, short], axis=1)).knee.tolist()
+        [0.0, 5.0]
     """
-    return _by_medians(X, knee=0.0)
+    center, scale = _medians(X)
+    tails = np.max(np.abs((X - center) / scale), axis=0)
+    return _by_medians(X, np.where(tails > _LONG_TAIL, 0.0, _KNEE))
 
 
-def _by_medians(X: Float[np.ndarray, "n d_in"], knee: float) -> InputScaling:
+def _by_medians(X: Float[np.ndarray, "n d_in"], knee: Float[np.ndarray, " d_in"]) -> InputScaling:
+    open_ended = InputScaling(*_medians(X), knee, np.full(X.shape[1], np.inf))
+    five_deviations = knee + np.log1p(_KNEE - knee)
+    limit = np.maximum(five_deviations, np.max(np.abs(open_ended(X)), axis=0)) + _MARGIN
+    return dataclasses.replace(open_ended, limit=limit)
+
+
+def _medians(X: Float[np.ndarray, "n d_in"]) -> tuple[np.ndarray, np.ndarray]:
     center = np.median(X, axis=0)
     scale = _MAD_TO_DEVIATION * np.median(np.abs(X - center), axis=0)
     for deviation in (_central_deviation(X), np.std(X, axis=0)):
         scale = np.where(scale > _negligible(center), scale, deviation)
-    everywhere = np.ones(X.shape[1])
-    open_ended = InputScaling(
-        center, _nonzero(scale, center), knee * everywhere, np.inf * everywhere
-    )
-    five_deviations = knee + np.log1p(_KNEE - knee)
-    limit = np.maximum(five_deviations, np.max(np.abs(open_ended(X)), axis=0)) + _MARGIN
-    return dataclasses.replace(open_ended, limit=limit)
+    return center, _nonzero(scale, center)
 
 
 def standard(X: Float[np.ndarray, "n d_in"]) -> InputScaling:

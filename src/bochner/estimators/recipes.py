@@ -104,8 +104,9 @@ def auto(situation: Situation) -> dict[str, Any]:
     if situation.n_rows >= _SMALL:
         recipe["n_random_features"] = 200
         if situation.classification:
-            # Classes repay members rather than steps.
-            return {**recipe, "n_members": 4, "lengthscale_factor": 0.25, "max_steps": 8_000}
+            # Classes repay members rather than steps, once each row was seen some fifty times.
+            steps = min(max(situation.n_rows // 10, 8_000), 24_000)
+            return {**recipe, "n_members": 4, "lengthscale_factor": 0.25, "max_steps": steps}
         return {**recipe, "n_members": 2, "lengthscale_factor": 0.5, "max_steps": 15_000}
     if situation.d_in >= _MANY_INPUTS:
         # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
