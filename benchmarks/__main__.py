@@ -1,4 +1,4 @@
-"""Command line of the benchmarks: `python -m benchmarks speed`, `gpu`, `check-fused`, `streaming` or `quality`."""
+"""Command line of the benchmarks; `python -m benchmarks` lists them."""
 
 import json
 import os
@@ -141,6 +141,28 @@ def check_fused(
 
     if not check_fused.run(shapes, seed):
         raise typer.Exit(1)
+
+
+@app.command()
+def splits(
+    quick: Annotated[bool, typer.Option(help="Two splits, hardly trained.")] = False,
+    data: Annotated[
+        list[str] | None, typer.Option(help="Only these tables; may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("benchmarks/results"),
+    processes: Annotated[
+        int, typer.Option(min=1, help="Tables at a time, each with its share of the cores.")
+    ] = 1,
+) -> None:
+    """Measure our defaults on all splits with three seeds, the splits trained together; meant for a GPU."""
+    from benchmarks import splits
+    from bochner.estimators.config import check_choice
+    from experiments.runner import run_experiment
+
+    for name in data or ():
+        check_choice("--data", name, splits.TABLES)
+    chosen = {"data": data or splits.TABLES}
+    run_experiment("splits", splits.EXPERIMENT, out, quick, chosen, processes)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from experiments.baselines.interface import ClassificationPredictor, Observer, R
 from experiments.baselines.predictive import GaussianMixture
 
 _ROWS_AT_ONCE = 250
+_DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 _START_VARIANCE = 1e-5
 """Of the hidden layers' inducing values, so that training starts from the mean functions, as the authors advise."""
 
@@ -121,7 +122,7 @@ class _Settings:
             layers.append(Layer(_tensor(inducing), width, mean))
             inducing, X = inducing @ projection, X @ projection
         layers.append(Layer(_tensor(inducing), d_out, None))
-        return Processes(layers, likelihood)
+        return Processes(layers, likelihood).to(_DEVICE)
 
     def train(
         self,
@@ -141,7 +142,7 @@ class _Settings:
             observer.start(self.n_steps)
         model.train()
         for step in range(1, self.n_steps + 1):
-            rows = torch.randint(len(y), (min(self.batch_size, len(y)),))
+            rows = torch.randint(len(y), (min(self.batch_size, len(y)),), device=y.device)
             optimizer.zero_grad(set_to_none=True)
             with gpytorch.settings.num_likelihood_samples(self.n_mc_train):
                 loss = -objective(model(X[rows]), y[rows])  # pyright: ignore[reportOperatorIssue]
@@ -177,8 +178,8 @@ class GPyTorchRegressor(_Settings):
             means, deviations = [], []
             for law in self.draws(model, _tensor(scaling(X_new))):
                 noisy = likelihood(law)
-                means.append(noisy.mean.numpy())
-                deviations.append(np.sqrt(noisy.variance.detach().numpy()))
+                means.append(noisy.mean.cpu().numpy())
+                deviations.append(np.sqrt(noisy.variance.detach().cpu().numpy()))
             found = GaussianMixture(
                 np.concatenate(means, axis=1).astype(float),
                 np.concatenate(deviations, axis=1).astype(float),
@@ -221,14 +222,14 @@ class GPyTorchClassifier(_Settings):
                 probabilities = probabilities.reshape(
                     -1, *probabilities.shape[-2 + (n_classes == 2) :]
                 )
-                parts.append(probabilities.mean(dim=0).numpy())
+                parts.append(probabilities.mean(dim=0).cpu().numpy())
             found = np.concatenate(parts).astype(float)
             return np.stack([1 - found, found], axis=1) if n_classes == 2 else found
 
-        labels = torch.from_numpy(np.asarray(y)).to(dtype)
+        labels = torch.from_numpy(np.asarray(y)).to(_DEVICE, dtype)
         self.train(model, _tensor(scaling(X)), labels, observer, predict)
         return predict
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(np.asarray(array, np.float32))
+    return torch.from_numpy(np.asarray(array, np.float32)).to(_DEVICE)

@@ -11,7 +11,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from bochner.bound import Bound, expected_log_likelihood
-from bochner.data.table import Table
+from bochner.data.table import Table, Tables
 from bochner.evidence import log_evidence
 from bochner.gaussians import FactorizedGaussian
 from bochner.members import Members
@@ -36,22 +36,26 @@ class AbstractObjective(eqx.Module):
 
         Args:
             model: the model, or members of which each has its own noise.
-            batch: rows with targets and weights.
+            batch: rows with targets and weights; of several tables, each has as many of the members.
             noise: with a leading axis of samples.
             reparameterization: how the noise enters.
             scale: rows of the data over rows of the batch, n / m.
             one_at_a_time: whether samples and members follow each other, which is best in the cache of a CPU.
         """
 
-        def of_one(model: DeepGP, noise: Noise) -> Bound:
+        def of_one(model: DeepGP, noise: Noise, batch: Table) -> Bound:
             fit = self.fit(model, batch, noise, reparameterization, one_at_a_time=one_at_a_time)
             ell, kl = scale * fit, self.kl(model)
             return Bound(elbo=ell - kl, ell=ell, kl=kl)
 
         if isinstance(model, DeepGP):
-            return of_one(model, noise)
+            return of_one(model, noise, batch)
         each = jax.lax.map if one_at_a_time else _all_at_once
-        bounds = each(lambda one: of_one(*one), model.with_noise(noise))
+        if isinstance(batch, Tables):
+            members = *model.with_noise(noise), batch.of_members(model.n_members)
+            bounds = each(lambda one: of_one(one[0], one[1], one[2].one()), members)
+        else:
+            bounds = each(lambda one: of_one(*one, batch), model.with_noise(noise))
         return jax.tree.map(jnp.mean, bounds)
 
     @abstractmethod

@@ -1,7 +1,8 @@
 """A table in memory, and the rows of each training step."""
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import equinox as eqx
@@ -48,6 +49,53 @@ class Table(eqx.Module):
     def rows(self, index: Int[Array, " batch"]) -> "Table":
         """Gather some rows."""
         return Table(self.X[index], self.Y[index], self.weights[index])
+
+
+class Tables(Table):
+    """Tables of equal size, of which each teaches models of its own: their arrays have the tables as first axis.
+
+    A step takes the rows of the same numbers from all of them.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.table import Table, Tables
+        >>> tables = Tables.stack([Table.of(np.zeros((5, 2)), np.zeros((5, 1)))] * 3)
+        >>> tables.n_rows, tables.rows(np.arange(2)).X.shape
+        (5, (3, 2, 2))
+    """
+
+    X: Float[Array, "tables n d_in"]
+    Y: Shaped[Array, "tables n targets"]
+    weights: Float[Array, "tables n"]
+
+    @classmethod
+    def stack(cls, tables: Sequence[Table]) -> "Tables":
+        """Put tables of equal size together."""
+        columns = zip(*((table.X, table.Y, table.weights) for table in tables), strict=True)
+        return cls(*(jnp.stack(column) for column in columns))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of each table."""
+        return self.X.shape[1]
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights of the first table's rows."""
+        return float(np.sum(np.asarray(self.weights[0]), dtype=np.float64))
+
+    def rows(self, index: Int[Array, " batch"]) -> "Tables":
+        """Gather some rows of each table."""
+        return Tables(self.X[:, index], self.Y[:, index], self.weights[:, index])
+
+    def of_members(self, n_members: int) -> "Tables":
+        """Give each member its table, the members of a table after each other."""
+        repeat = functools.partial(jnp.repeat, repeats=n_members // len(self.X), axis=0)
+        return Tables(repeat(self.X), repeat(self.Y), repeat(self.weights))
+
+    def one(self) -> Table:
+        """Give the table of which these arrays are, where a map over tables has taken their axis away."""
+        return Table(self.X, self.Y, self.weights)
 
 
 class AbstractSteps(ABC):

@@ -177,7 +177,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         )
         self.class_weight = class_weight
 
-    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         X = check_X(self, X, reset=not self._goes_on())
         y = check_labels(y, X)
         check_classification_targets(y)
@@ -185,8 +185,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         self._check_several(classes)
         if not self._goes_on():
             self.classes_ = classes
-        rows = Rows(X, self._encoded(y), self._weights(y, sample_weight, X))
-        self._fit(rows, validation)
+        return Rows(X, self._encoded(y), self._weights(y, sample_weight, X))
 
     def _check_several(self, classes: np.ndarray) -> None:
         if len(classes) < 2:

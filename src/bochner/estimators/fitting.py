@@ -43,6 +43,7 @@ from bochner.training import (
     KLWeight,
     ProgressBar,
     Record,
+    Trained,
     train,
 )
 
@@ -57,6 +58,21 @@ _MODEL_FIELDS = (
     "likelihood", "preprocessing", "lengthscale_factor", "initial_log_var", "noise_variance", "residual",
     "objective", "n_members", "theta", "theta_deviation",
 )  # fmt: skip
+
+
+def training_settings(config: Config) -> dict[str, Any]:
+    """What the configuration says to `train`."""
+    return {
+        "plan": config.plan,
+        "budget": config.budget,
+        "batch_size": config.batch_size,
+        "learning_rate": config.learning_rate,
+        "schedule": SCHEDULES[config.schedule],
+        "objective": OBJECTIVES[config.objective](),
+        "reparameterization": config.reparameterization,
+        "kl_weight": KLWeight(config.kl_weight, config.kl_warmup),
+        "averaging": config.averaging,
+    }
 
 
 class Fitting(Parameters):
@@ -91,7 +107,7 @@ class Fitting(Parameters):
             else:
                 if not self._goes_on():
                     self._encoder = self._target_name = None
-                self._fit_arrays(X, y, sample_weight, validation)
+                self._fit(self._rows_to_fit(X, y, sample_weight), validation)
         except BaseException:
             # A fit that fails leaves the estimator as it was.
             vars(self).clear()
@@ -151,7 +167,7 @@ class Fitting(Parameters):
         batches = found.encoded_batches(encoder, classification=self._classification)
         if found.fits_in_memory(encoder):
             X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
-            self._fit_arrays(X, y, None, validation)
+            self._fit(self._rows_to_fit(X, y, None), validation)
             return
         if hasattr(self, "feature_names_in_"):
             delattr(self, "feature_names_in_")
@@ -291,29 +307,26 @@ class Fitting(Parameters):
             trained = train(
                 self.model_,
                 data,
-                plan=config.plan,
-                budget=config.budget,
-                batch_size=config.batch_size,
-                learning_rate=config.learning_rate,
-                schedule=SCHEDULES[config.schedule],
-                objective=OBJECTIVES[config.objective](),
-                reparameterization=config.reparameterization,
-                kl_weight=KLWeight(config.kl_weight, config.kl_warmup),
-                averaging=config.averaging,
+                **training_settings(config),
                 held_out=self._judge(config, data, held_out),
                 callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
                 checkpoints=self._checkpoints(config, digest, held_out, engine),
                 engine=engine,
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
-            self.model_ = self._ready(config, data, trained.model)
             self.distribution_ = engine.report
-            self._warn_of_too_few_steps(config, trained.n_steps)
-            self.n_steps_ = n_past + trained.n_steps
-            self.history_ = self.history_ + [
-                dataclasses.asdict(self._in_own_units(record, n_past)) for record in trained.history
-            ]
-            self.elbo_ = self._bound(sample)
+            self._keep(config, data, trained, sample)
+
+    def _keep(self, config: Config, data: TrainingData, trained: Trained, sample: Rows) -> None:
+        """Make a trained model the estimator's own, with its history and its bound."""
+        n_past = self.history_[-1]["step"] if self.history_ else 0
+        self.model_ = self._ready(config, data, trained.model)
+        self._warn_of_too_few_steps(config, trained.n_steps)
+        self.n_steps_ = n_past + trained.n_steps
+        self.history_ = self.history_ + [
+            dataclasses.asdict(self._in_own_units(record, n_past)) for record in trained.history
+        ]
+        self.elbo_ = self._bound(sample)
 
     def _checkpoints(
         self, config: Config, digest: str, held_out: Rows | None, engine: AbstractEngine

@@ -140,8 +140,8 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         """Check rows with their targets, as fitted."""
 
     @abstractmethod
-    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
-        """Check arrays, and fit on them."""
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Check arrays to be fitted, and note what is to be known of their columns and targets."""
 
     @abstractmethod
     def _see_targets(self, source: TrainingSource) -> None:

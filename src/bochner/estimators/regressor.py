@@ -103,9 +103,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
     _likelihoods = REGRESSION_LIKELIHOODS
     _classification = False
 
-    def _fit_arrays(self, X: Any, y: Any, sample_weight: Any, validation: Any) -> None:
-        rows = self._checked(X, y, sample_weight, reset=not self._goes_on())
-        self._fit(rows, validation)
+    def _rows_to_fit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return self._checked(X, y, sample_weight, reset=not self._goes_on())
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
         """Learn from further rows, with the scaling of the first call; each call trains for the whole budget.

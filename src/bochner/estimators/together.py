@@ -1,0 +1,110 @@
+"""Many fits of one size in one program: splits of a table, or seeds, or both."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from bochner.data.table import Table, Tables
+from bochner.estimators.classifier import DeepGPClassifier
+from bochner.estimators.config import AUTO, Config
+from bochner.estimators.fitting import Fitting, training_settings
+from bochner.estimators.regressor import DeepGPRegressor
+from bochner.estimators.rows import Rows
+from bochner.members import Members
+from bochner.model import DeepGP
+from bochner.training import Trained, train
+
+Estimator = TypeVar("Estimator", DeepGPRegressor, DeepGPClassifier)
+
+
+def fit_together(
+    estimators: Sequence[Estimator], tables: Sequence[tuple[Any, Any]]
+) -> list[Estimator]:
+    """Fit each estimator to its own table, all of them in one program, and give them back.
+
+    For cross-validation, repeated splits and seeds on a GPU, which one small model leaves idle: all members of all
+    models are trained side by side. On a CPU they follow each other inside the program, which is compiled once.
+
+    Estimators differ in `random_state` only, and the tables have equal numbers of rows and columns. Each model is what
+    a `fit` of its own would be, but for the random numbers: all take the same rows in a step. The history is that of
+    the mean over the models.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner import DeepGPRegressor, fit_together
+        >>> x = np.linspace(0, 1, 40)[:, None]
+        >>> tables = [(x, np.sin(6 * x[:, 0])), (x, np.cos(6 * x[:, 0]))]
+        >>> first, second = fit_together([DeepGPRegressor(max_steps=20, random_state=s) for s in (0, 1)], tables)
+        >>> first.predict(x).shape
+        (40,)
+
+    Args:
+        estimators: one for each table.
+        tables: inputs and targets, as for `fit`.
+    """
+    _check(estimators, tables)
+    prepared = [
+        _prepare(estimator, *table) for estimator, table in zip(estimators, tables, strict=True)
+    ]
+    config = _common([config for config, _ in prepared])
+    n_rows = {len(rows) for _, rows in prepared}
+    if len(n_rows) > 1:
+        raise ValueError(f"the tables must have equal numbers of rows; got {sorted(n_rows)}.")
+    first = estimators[0]
+    with first._on_device():
+        data = [Table.of(rows.X, rows.Y, rows.weights) for _, rows in prepared]
+        trained = train(
+            Members.of([member for one in estimators for member in _members(one.model_)]),
+            Tables.stack(data),
+            **training_settings(config),
+            key=first._key("train"),
+        )
+        members = trained.model.each()
+        for number, (estimator, (own, rows)) in enumerate(zip(estimators, prepared, strict=True)):
+            part = members[number * config.n_members : (number + 1) * config.n_members]
+            model = part[0] if len(part) == 1 else Members.of(part)
+            estimator.trained_weight_ = data[number].total_weight
+            estimator.distribution_ = {}
+            result = Trained(model, trained.history, trained.n_steps)
+            estimator._keep(own, data[number], result, rows)
+    return list(estimators)
+
+
+def _check(estimators: Sequence[Fitting], tables: Sequence[Any]) -> None:
+    if not estimators or len(estimators) != len(tables):
+        raise ValueError(
+            f"there must be one estimator for each table; got {len(estimators)} and {len(tables)}."
+        )
+    for estimator in estimators:
+        for name in ("warm_start", "checkpoint", "distributed", "callbacks"):
+            if getattr(estimator, name):
+                raise ValueError(f"`fit_together` knows no `{name}`; use `fit`.")
+        if estimator.n_layers == AUTO:
+            raise ValueError('`fit_together` needs a number of layers; got n_layers="auto".')
+
+
+def _prepare(estimator: Fitting, X: Any, y: Any) -> tuple[Config, Rows]:
+    """Learn scaling and start the model of one estimator; give its configuration and scaled rows."""
+    estimator._encoder = estimator._target_name = None
+    rows = estimator._rows_to_fit(X, y, None)
+    config = estimator._begin(rows, len(rows), more_to_come=False)
+    estimator.total_weight_ = float(rows.weights.sum())
+    return config, estimator._scaled(rows)
+
+
+def _common(configs: list[Config]) -> Config:
+    """Give the configuration that all share but for the seed."""
+    first = configs[0]
+    for config in configs:
+        if dataclasses.replace(config, seed=first.seed) != first:
+            raise ValueError(
+                "the estimators must be alike but for `random_state`, and so must what their presets make of the "
+                "tables."
+            )
+    if first.validation_fraction > 0:
+        raise ValueError("`fit_together` holds no rows out; set `validation_fraction=0`.")
+    return first
+
+
+def _members(model: DeepGP | Members) -> list[DeepGP]:
+    return [model] if isinstance(model, DeepGP) else model.each()

@@ -1,0 +1,99 @@
+"""Fits of several tables in one program, beside the same fits one by one."""
+
+import numpy as np
+import pytest
+
+from bochner import DeepGPClassifier, DeepGPRegressor, fit_together
+from bochner.data.table import Table, Tables
+
+
+def tables(n_tables, n_rows=60, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.uniform(-1, 1, size=(n_tables, n_rows, 2))
+    phases = np.arange(n_tables)[:, None]
+    noise = 0.1 * generator.normal(size=(n_tables, n_rows))
+    return list(zip(X, np.sin(3 * X[..., 0] + phases) + noise, strict=True))
+
+
+@pytest.mark.parametrize(("objective", "n_members"), [("evidence", 2), ("elbo", 1)])
+def test_each_model_is_the_one_of_a_fit_of_its_own(objective, n_members):
+    """One layer under the evidence has no noise to draw, and so has a bound whose draws have no spread to learn."""
+    settings = {
+        "n_layers": 1,
+        "objective": objective,
+        "likelihood": "gaussian",
+        "omega": "prior-fixed",
+        "n_members": n_members,
+        "max_steps": 60,
+        "batch_size": 60,
+        "local_reparameterization": False,
+        "n_random_features": 20,
+        "initial_log_var": -60.0,
+        "schedule": "constant",
+    }
+    data = tables(3)
+    together = fit_together([DeepGPRegressor(random_state=s, **settings) for s in range(3)], data)
+    for seed, (X, y) in enumerate(data):
+        alone = DeepGPRegressor(random_state=seed, **settings).fit(X, y)
+        np.testing.assert_allclose(together[seed].predict(X), alone.predict(X), atol=2e-3)
+        assert together[seed].n_steps_ == alone.n_steps_
+        assert together[seed].elbo_ == pytest.approx(alone.elbo_, rel=0.02, abs=2.0)
+
+
+def test_tables_are_learned_apart():
+    data = tables(4)
+    models = fit_together([DeepGPRegressor(max_steps=300, random_state=0) for _ in data], data)
+    errors = np.array(
+        [[np.sqrt(np.mean((m.predict(X) - y) ** 2)) for X, y in data] for m in models]
+    )
+    assert np.all(np.diag(errors) < 0.2)
+    assert np.all(errors[~np.eye(4, dtype=bool)] > 0.3)
+
+
+def test_classes_in_batches():
+    data = [(X, np.where(y > 0, "up", "down")) for X, y in tables(2, n_rows=100)]
+    models = fit_together(
+        [DeepGPClassifier(max_steps=300, batch_size=50, random_state=s) for s in (0, 1)], data
+    )
+    for model, (X, y) in zip(models, data, strict=True):
+        assert model.score(X, y) > 0.85
+        assert len(model.history_) > 0
+
+
+def test_models_can_be_saved(tmp_path):
+    from bochner import load
+
+    data = tables(2)
+    model = fit_together([DeepGPRegressor(max_steps=20, random_state=s) for s in (0, 1)], data)[1]
+    model.save(tmp_path / "model.bochner")
+    X = data[1][0]
+    np.testing.assert_array_equal(load(tmp_path / "model.bochner").predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"width": 5}, "alike but for `random_state`"),
+        ({"n_layers": "auto"}, "needs a number of layers"),
+        ({"warm_start": True}, "knows no `warm_start`"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(change, message):
+    estimators = [DeepGPRegressor(max_steps=5), DeepGPRegressor(max_steps=5, **change)]
+    with pytest.raises(ValueError, match=message):
+        fit_together(estimators, tables(2))
+
+
+def test_tables_of_other_sizes_are_refused():
+    data = [*tables(1, n_rows=30), *tables(1, n_rows=31)]
+    with pytest.raises(ValueError, match=r"alike|equal numbers of rows"):
+        fit_together([DeepGPRegressor(max_steps=5) for _ in data], data)
+    with pytest.raises(ValueError, match="one estimator for each table"):
+        fit_together([DeepGPRegressor()], data)
+
+
+def test_members_of_a_table_come_after_each_other():
+    stacked = Tables.stack([Table.of(np.full((3, 1), v), np.zeros((3, 1))) for v in (0.0, 1.0)])
+    members = stacked.of_members(4)
+    np.testing.assert_array_equal(members.X[:, 0, 0], [0, 0, 1, 1])
+    assert stacked.total_weight == 3.0
