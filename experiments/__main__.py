@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "lowrank": "lowrank",
     "digits": "digits",
     "async": "asynchronous",
+    "records": "records",
 }
 """The module of each experiment; it is imported when asked for, since some need an extra."""
 

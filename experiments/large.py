@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from bochner import DeepGPClassifier, datasets
-from bochner.datasets.infinite_digits import InfiniteDigits
+from bochner.datasets.digits import N_PIXELS
+from bochner.datasets.infinite_digits import N_IMAGES, N_TEST, InfiniteDigits
 from experiments import baselines
 from experiments.baselines import Observer, classification_scores
+from experiments.baselines.interface import ClassificationPredictor
 from experiments.runner import Experiment, Job
 from experiments.watched import RandomFeatureClassifier, probabilities
 
@@ -136,10 +138,10 @@ def _run(job: Job) -> Mapping[str, Any]:
         return _run_mnist8m(job, data)
     X, y, X_test, y_test = data.part(data.splits[0])
     X_test, y_test = X_test[: job.get("n_test")], y_test[: job.get("n_test")]
-    observer = _observer(X_test, y_test)
     if job["settings"] == DEFAULTS:
         model = DeepGPClassifier(random_state=0).fit(X, y)
         return {**model.evaluate(X_test, y_test), "n_train": len(y), "curve": []}
+    observer = _observer(X_test, y_test)
     if job["settings"] == "lightgbm":
         predictor = baselines.classifier("lightgbm").fit(X, y, seed=0)
     else:
@@ -152,24 +154,30 @@ def _run(job: Job) -> Mapping[str, Any]:
 
 
 def _run_mnist8m(job: Job, data: datasets.Dataset) -> Mapping[str, Any]:
-    """Train on images made inside the compiled steps."""
-    assert isinstance(data.X, InfiniteDigits)
     test = data.splits[0][: job.get("n_test")]
-    X_test, y_test, table = data.X[test], data.y[test], data.X.table()
-    method = _method(job)
-    config = method.config(table.n_rows, X_test.shape[1], classification=True, seed=0)
+    X_test, y_test = data.X[test], data.y[test]
     observer = _observer(X_test, y_test)
-
-    def predictor(model):
-        return probabilities(model, config, lambda X: X / 255.0)
-
-    model = method.start(config, X_test.shape[1], 10, y_test[:, None])
-    model = method.train(config, model, table, observer, predictor)
+    predictor = fit_generated_digits(_method(job), data, seed=0, observer=observer)
     return {
-        **classification_scores(predictor(model)(X_test), y_test),
-        "n_train": table.n_rows,
+        **classification_scores(predictor(X_test), y_test),
+        "n_train": N_IMAGES - N_TEST,
         "curve": observer.records,
     }
+
+
+def fit_generated_digits(
+    method: RandomFeatureClassifier, data: datasets.Dataset, *, seed: int, observer: Observer
+) -> ClassificationPredictor:
+    """Train on images made inside the compiled steps."""
+    assert isinstance(data.X, InfiniteDigits)
+    table = data.X.table()
+    config = method.config(table.n_rows, N_PIXELS, classification=True, seed=seed)
+
+    def predictor(model: Any) -> ClassificationPredictor:
+        return probabilities(model, config, lambda X: X / 255.0)
+
+    model = method.start(config, N_PIXELS, 10, data.y[:N_TEST, None])
+    return predictor(method.train(config, model, table, observer, predictor))
 
 
 def _observer(X_test: np.ndarray, y_test: np.ndarray) -> Observer:

@@ -14,6 +14,7 @@ from bochner.data.table import Table, TrainingData
 from bochner.estimators.config import Config
 from bochner.estimators.recipes import Situation, fill
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
+from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.prediction import AbstractStatistic, Posterior, Probabilities
 from bochner.training import SCHEDULES, HeldOut, KLWeight, train
@@ -53,25 +54,30 @@ class RandomFeatures:
         names = CLASSIFICATION_LIKELIHOODS if classification else REGRESSION_LIKELIHOODS
         return Config.checked({**filled, "preset": self.preset, "seed": seed}, names)
 
-    def start(self, config: Config, d_in: int, n_functions: int, Y: np.ndarray) -> DeepGP:
-        """Build the model."""
+    def start(self, config: Config, d_in: int, n_functions: int, Y: np.ndarray) -> DeepGP | Members:
+        """Build the model, or several."""
         likelihoods = {**REGRESSION_LIKELIHOODS, **CLASSIFICATION_LIKELIHOODS}
-        return DeepGP.start(
-            config.layer_settings(d_in, n_functions),
-            likelihoods[config.likelihood].from_targets(Y, config.noise_variance),
-            d_in=d_in,
-            feed_inputs=config.feed_inputs,
-            key=jax.random.fold_in(jax.random.key(config.seed), 1),
-        )
+
+        def one(key: jax.Array) -> DeepGP:
+            return DeepGP.start(
+                config.layer_settings(d_in, n_functions),
+                likelihoods[config.likelihood].from_targets(Y, config.noise_variance),
+                d_in=d_in,
+                feed_inputs=config.feed_inputs,
+                key=key,
+            )
+
+        key = jax.random.fold_in(jax.random.key(config.seed), 1)
+        return one(key) if config.n_members == 1 else Members.start(one, config.n_members, key=key)
 
     def train(
         self,
         config: Config,
-        model: DeepGP,
+        model: DeepGP | Members,
         data: TrainingData,
         observer: Observer | None,
-        predictor: Callable[[DeepGP], Any],
-    ) -> DeepGP:
+        predictor: Callable[[Any], Any],
+    ) -> Any:
         """Train, and show the observer the model at evenly spaced moments."""
         plan = config.plan
         if self.many_samples_from is not None:
@@ -146,7 +152,7 @@ class RandomFeatureClassifier(RandomFeatures):
 
     def fit_model(
         self, X: np.ndarray, y: np.ndarray, *, seed: int, observer: Observer | None = None
-    ) -> tuple[DeepGP, Config, InputScaling]:
+    ) -> tuple[Any, Config, InputScaling]:
         """Train, and give the model itself with its settings and the scaling of its inputs."""
         config = self.config(len(X), X.shape[1], classification=True, seed=seed)
         scaling, Y = PREPROCESSINGS[config.preprocessing](X), np.asarray(y, np.int32)[:, None]
@@ -161,14 +167,14 @@ class RandomFeatureClassifier(RandomFeatures):
         return model, config, scaling
 
 
-def posterior(model: DeepGP, config: Config) -> Posterior:
+def posterior(model: DeepGP | Members, config: Config) -> Posterior:
     """Draw the functions that a prediction averages, the same ones each time."""
     key = jax.random.fold_in(jax.random.key(config.seed), 3)
     return Posterior.draw(model, n_draws=config.n_mc_predict, key=key)
 
 
 def probabilities(
-    model: DeepGP, config: Config, scaling: Callable[[np.ndarray], np.ndarray]
+    model: DeepGP | Members, config: Config, scaling: Callable[[np.ndarray], np.ndarray]
 ) -> ClassificationPredictor:
     """Make a predictor of class probabilities."""
     return lambda X: np.asarray(

@@ -9,9 +9,10 @@ import pytest
 
 from bochner.likelihoods import Gaussian
 from bochner.model import DeepGP, collapsed_weights
-from experiments import comparison, lowrank
+from experiments import comparison, lowrank, records
 from experiments.__main__ import EXPERIMENTS, load
 from experiments.baselines import Observer
+from experiments.compilation import CompilationClock
 from experiments.runner import run_experiment
 from experiments.watched import N_LOOKS, RandomFeatureClassifier, RandomFeatureRegressor
 from tests.test_experiments import run
@@ -20,8 +21,8 @@ needs_data = pytest.mark.skipif(
     not os.environ.get("BOCHNER_DATA"),
     reason="the environment variable BOCHNER_DATA does not name the folder of data files",
 )
-LONGEST = ("comparison", "large", "depth", "async")
-PAPER = ("omega", "comparison", "large", "depth", "lowrank", "digits", "async")
+LONGEST = ("comparison", "large", "depth", "async", "records")
+PAPER = ("omega", "comparison", "large", "depth", "lowrank", "digits", "async", "records")
 
 
 @needs_data
@@ -33,9 +34,9 @@ def test_the_quick_version_runs_and_is_not_run_twice(name, tmp_path):
     result = run(name, "--quick", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     path = tmp_path / f"{name}-quick.jsonl"
-    records = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len(records) == len(list(load(name).jobs(True)))
-    for record in records:
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(found) == len(list(load(name).jobs(True)))
+    for record in found:
         numbers = [v for v in record["result"].values() if isinstance(v, int | float)]
         assert numbers
         assert np.all(np.isfinite(numbers))
@@ -57,14 +58,42 @@ def test_selected_jobs_alone_are_run(tmp_path):
     selection = ("--select", "function=step", "--select", "n_layers=1")
     result = run("toy", "--quick", "--out", tmp_path, *selection)
     assert result.exit_code == 0, result.output
-    records = [json.loads(line) for line in (tmp_path / "toy-quick.jsonl").open()]
-    assert [(r["job"]["function"], r["job"]["n_layers"]) for r in records] == [("step", 1)]
+    found = [json.loads(line) for line in (tmp_path / "toy-quick.jsonl").open()]
+    assert [(r["job"]["function"], r["job"]["n_layers"]) for r in found] == [("step", 1)]
 
 
 def test_a_selection_without_a_value_is_refused():
     result = run("toy", "--quick", "--select", "function")
     assert result.exit_code == 2
     assert "name=value" in result.output
+
+
+def test_the_clock_of_a_race_stops_for_compilation_and_for_looks(monkeypatch):
+    now = {"time": 0.0}
+    monkeypatch.setattr("time.monotonic", lambda: now["time"])
+    clock = CompilationClock()
+
+    def compile_for(seconds):
+        now["time"] += seconds
+        clock._add("/jax/core/compile/backend_compile_duration", seconds)
+
+    def look(predictor):
+        compile_for(50.0)
+        now["time"] += 7.0
+        return {"error_rate": 0.5}
+
+    with clock:
+        compile_for(3.0)
+        watch = records.Watch(clock, look)
+        watch.start(1_000)
+        compile_for(20.0)
+        clock._add("/jax/core/compile/jaxpr_trace_duration", 5.0)  # inside what was just compiled
+        now["time"] += 2.0
+        watch.see(100, None)
+        now["time"] += 1.0
+        watch.see(200, None)
+    assert [record["seconds"] for record in watch.records] == [2.0, 3.0]
+    assert clock.seconds == pytest.approx(3 + 20 + 2 * 50)
 
 
 def test_an_observer_looks_at_its_moments_and_its_clock_stops_meanwhile(monkeypatch):
