@@ -28,7 +28,11 @@ IN_BLOCKS = "eeg in blocks"
 """EEG with stretches of time as test rows: it is one recording, and random rows have neighbors in the training part."""
 CLASSIFICATION = ("eeg", IN_BLOCKS, "spam", "mnist", "airline_nyc2013")
 TABLES = (*REGRESSION, *CLASSIFICATION)
-OURS: dict[str, dict[str, Any]] = {"bochner": {}, "bochner, paper": {"preset": "paper"}}
+OURS: dict[str, dict[str, Any]] = {
+    "bochner": {},
+    "bochner, 20 s": {"max_seconds": 20},
+    "bochner, paper": {"preset": "paper"},
+}
 PEERS = {
     "LightGBM": ("lightgbm", {}),
     "CatBoost": ("catboost", {}),
