@@ -92,6 +92,16 @@ def test_tables_of_other_sizes_are_refused():
         fit_together([DeepGPRegressor()], data)
 
 
+def test_a_failure_leaves_the_estimators_as_they_were():
+    X, y = tables(1)[0]
+    labels = np.where(y > 0, "up", "down")
+    estimators = [DeepGPClassifier(max_steps=5) for _ in range(2)]
+    three = np.where(y > 0.5, "far up", labels)
+    with pytest.raises(ValueError, match=r"equal numbers of targets or classes; got \[2, 3\]"):
+        fit_together(estimators, [(X, labels), (X, three)])
+    assert not any(hasattr(estimator, "classes_") for estimator in estimators)
+
+
 def test_members_of_a_table_come_after_each_other():
     stacked = Tables.stack([Table.of(np.full((3, 1), v), np.zeros((3, 1))) for v in (0.0, 1.0)])
     members = stacked.of_members(4)

@@ -43,13 +43,29 @@ def fit_together(
         tables: inputs and targets, as for `fit`.
     """
     _check(estimators, tables)
+    before = [dict(vars(estimator)) for estimator in estimators]
+    try:
+        _fit(estimators, tables)
+    except BaseException:
+        # A fit that fails leaves the estimators as they were.
+        for estimator, state in zip(estimators, before, strict=True):
+            vars(estimator).clear()
+            vars(estimator).update(state)
+        raise
+    return list(estimators)
+
+
+def _fit(estimators: Sequence[Any], tables: Sequence[tuple[Any, Any]]) -> None:
     prepared = [
         _prepare(estimator, *table) for estimator, table in zip(estimators, tables, strict=True)
     ]
     config = _common([config for config, _ in prepared])
-    n_rows = {len(rows) for _, rows in prepared}
-    if len(n_rows) > 1:
-        raise ValueError(f"the tables must have equal numbers of rows; got {sorted(n_rows)}.")
+    _check_equal("rows", [len(rows) for _, rows in prepared])
+    _check_equal("columns", [rows.X.shape[1] for _, rows in prepared])
+    _check_equal(
+        "targets or classes",
+        [one._n_targets(rows.Y) for one, (_, rows) in zip(estimators, prepared, strict=True)],
+    )
     first = estimators[0]
     with first._on_device():
         data = [Table.of(rows.X, rows.Y, rows.weights) for _, rows in prepared]
@@ -67,7 +83,6 @@ def fit_together(
             estimator.distribution_ = {}
             result = Trained(model, trained.history, trained.n_steps)
             estimator._keep(own, data[number], result, rows)
-    return list(estimators)
 
 
 def _check(estimators: Sequence[Fitting], tables: Sequence[Any]) -> None:
@@ -81,6 +96,13 @@ def _check(estimators: Sequence[Fitting], tables: Sequence[Any]) -> None:
                 raise ValueError(f"`fit_together` knows no `{name}`; use `fit`.")
         if estimator.n_layers == AUTO:
             raise ValueError('`fit_together` needs a number of layers; got n_layers="auto".')
+
+
+def _check_equal(what: str, numbers: list[int]) -> None:
+    if len(set(numbers)) > 1:
+        raise ValueError(
+            f"the tables must have equal numbers of {what}; got {sorted(set(numbers))}."
+        )
 
 
 def _prepare(estimator: Fitting, X: Any, y: Any) -> tuple[Config, Rows]:
