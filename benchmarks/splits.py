@@ -38,7 +38,7 @@ def jobs(quick: bool) -> Iterable[Job]:
 def run(job: Job) -> Mapping[str, Any]:
     """Fit all splits together, and measure each on its test rows, beside a constant prediction."""
     data = datasets.load(job["data"])
-    kind = DeepGPClassifier if data.is_classification else DeepGPRegressor
+    kind: Any = DeepGPClassifier if data.is_classification else DeepGPRegressor
     parts = [data.split(number) for number in range(job["n_splits"])]
     models = fit_together(
         [kind(random_state=job["seed"], max_steps=job.get("max_steps")) for _ in parts],

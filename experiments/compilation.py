@@ -42,7 +42,7 @@ class CompilationClock:
         # JAX has no public way to take a listener back; a closed clock does not listen.
         self._open = False
 
-    def _add(self, event: str, duration: float, **_: Any) -> None:
+    def _add(self, event: str, duration_secs: float, **_: Any) -> None:
         if self._open and event.startswith(_EVENTS):
             now = time.monotonic()
-            self._spans.append((now - duration, now))
+            self._spans.append((now - duration_secs, now))

@@ -55,7 +55,7 @@ class AbstractObjective(eqx.Module):
             members = *model.with_noise(noise), batch.of_members(model.n_members)
             bounds = each(lambda one: of_one(one[0], one[1], one[2].one()), members)
         else:
-            bounds = each(lambda one: of_one(*one, batch), model.with_noise(noise))
+            bounds = each(lambda one: of_one(one[0], one[1], batch), model.with_noise(noise))
         return jax.tree.map(jnp.mean, bounds)
 
     @abstractmethod

@@ -15,6 +15,7 @@ from bochner.kernels import KERNELS
 from bochner.layers import LayerSettings
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS, Gaussian
 from bochner.model import DeepGP
+from bochner.ops import PallasLayer
 from bochner.reparameterization import DrawWeights, LocalReparameterization
 from bochner.spectra import SPECTRA
 from bochner.training import Constant, Stage, trainable
@@ -145,6 +146,14 @@ def test_likelihoods_are_rebuilt_from_names(name):
         key=jax.random.key(0),
     )
     assert described(model, LocalReparameterization(), 1)["likelihood"] == name
+
+
+def test_kernels_for_gpus_are_refused_rather_than_forgotten():
+    model = DeepGP.start(
+        [LayerSettings(1, 5)], Gaussian.start(1), d_in=1, feed_inputs=False, key=jax.random.key(0)
+    )
+    with pytest.raises(ValueError, match="plain path only"):
+        described(model, DrawWeights(PallasLayer()), 1)
 
 
 def test_a_part_without_a_name_is_refused():

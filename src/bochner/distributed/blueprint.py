@@ -14,6 +14,7 @@ from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOO
 from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.objectives import OBJECTIVES, AbstractObjective, Elbo
+from bochner.ops import XlaLayer
 from bochner.reparameterization import (
     AbstractReparameterization,
     DrawWeights,
@@ -53,6 +54,10 @@ def described(
         >>> jax.tree.structure(skeleton(blueprint)) == jax.tree.structure(model)
         True
     """
+    if reparameterization.path != XlaLayer():
+        raise ValueError(
+            f"asynchronous workers compute layers on the plain path only; got {reparameterization.path}."
+        )
     one = model.each()[0]
     layers = [
         {
@@ -128,7 +133,7 @@ def objective_of(blueprint: Mapping[str, Any]) -> AbstractObjective:
 
 def reparameterization_of(blueprint: Mapping[str, Any]) -> AbstractReparameterization:
     """Give the described way in which the randomness of q(W) enters."""
-    return _REPARAMETERIZATIONS[blueprint["reparameterization"]]()
+    return _REPARAMETERIZATIONS[blueprint["reparameterization"]](XlaLayer())
 
 
 def _d_in(model: DeepGP) -> int:
