@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -97,13 +98,10 @@ def quality(
 ) -> None:
     """Measure predictions beside those of other systems (extra `bench`); results that are there are kept."""
     from benchmarks import quality
-    from bochner.estimators.config import check_choice
     from experiments.runner import run_experiment
 
-    for name in system or ():
-        check_choice("--system", name, quality.SYSTEMS)
-    for name in data or ():
-        check_choice("--data", name, quality.TABLES)
+    _check("--system", system, quality.SYSTEMS)
+    _check("--data", data, quality.TABLES)
     chosen = {"system": system or quality.SYSTEMS, "data": data or quality.TABLES}
     run_experiment("quality", quality.EXPERIMENT, out, quick, chosen, processes)
 
@@ -133,7 +131,7 @@ def gpu(
 
 @app.command()
 def check_fused(
-    shapes: Annotated[int, typer.Option(help="How many random shapes.")] = 40,
+    shapes: Annotated[int, typer.Option(min=1, help="How many random shapes.")] = 40,
     seed: Annotated[int, typer.Option(help="Seed of the shapes and the numbers.")] = 0,
 ) -> None:
     """Compare the kernels of a layer with double precision, over random shapes, on this device."""
@@ -156,13 +154,21 @@ def splits(
 ) -> None:
     """Measure our defaults on all splits with three seeds, the splits trained together; meant for a GPU."""
     from benchmarks import splits
-    from bochner.estimators.config import check_choice
     from experiments.runner import run_experiment
 
-    for name in data or ():
-        check_choice("--data", name, splits.TABLES)
+    _check("--data", data, splits.TABLES)
     chosen = {"data": data or splits.TABLES}
     run_experiment("splits", splits.EXPERIMENT, out, quick, chosen, processes)
+
+
+def _check(option: str, values: Iterable[str] | None, known: Iterable[str]) -> None:
+    from bochner.estimators.config import check_choice
+
+    for value in values or ():
+        try:
+            check_choice(option, value, known)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments.runner import Experiment, run_experiment
+from experiments.runner import Experiment, NoSuchJobError, run_experiment
 
 EXPERIMENTS = {
     "toy": "toy",
@@ -51,8 +51,8 @@ def main(
     select: Annotated[
         list[str] | None,
         typer.Option(
-            help="Run only jobs with this value, as in --select data=eeg; several are joined, and values "
-            "of one name separated by commas are alternatives."
+            help="Run only jobs with this value, as in --select data=eeg --select n_hidden=1; values of one "
+            "name, separated by commas or in options of their own, are alternatives."
         ),
     ] = None,
     processes: Annotated[
@@ -74,13 +74,18 @@ def main(
             f"there is no experiment {name!r}.{hint} Known: {', '.join(EXPERIMENTS)}.",
             param_hint="NAME",
         )
-    chosen = dict(map(_pair, select or []))
+    chosen: dict[str, list[str]] = {}
+    for key, values in map(_pair, select or []):
+        chosen.setdefault(key, []).extend(values)
     try:
         experiment = load(name)
     except ImportError as error:
         console.print(f"{name} cannot run: {error}")
         raise typer.Exit(1) from error
-    path = run_experiment(name, experiment, out, quick, chosen, processes)
+    try:
+        path = run_experiment(name, experiment, out, quick, chosen, processes)
+    except NoSuchJobError as error:
+        raise typer.BadParameter(str(error), param_hint="--select") from error
     console.print(f"Results in {path}")
 
 

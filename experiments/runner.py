@@ -1,5 +1,6 @@
 """Runs the jobs of an experiment and keeps each result as a JSON line, so that a run can be resumed."""
 
+import collections
 import dataclasses
 import functools
 import json
@@ -8,7 +9,8 @@ import os
 import platform
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,10 @@ class Experiment:
     report: Callable[[list[dict[str, Any]], Path], None]
 
 
+class NoSuchJobError(ValueError):
+    """No job has the values that were selected."""
+
+
 def run_experiment(
     name: str,
     experiment: Experiment,
@@ -48,7 +54,10 @@ def run_experiment(
     """Run what is not yet in the results file, then report all of it; gives the path of that file.
 
     With `select`, only jobs that have one of these values each, written as text, are run. With several processes each
-    has its share of the cores; a job that fails there lets the others end first.
+    has its share of the cores; a job that fails there, or whose process is killed, lets the others end first.
+
+    Raises:
+        NoSuchJobError: if no job has the selected values.
     """
     console = Console(stderr=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +65,10 @@ def run_experiment(
     records = read_records(path)
     done = {_identity(record["job"]) for record in records}
     jobs = [dict(job) for job in experiment.jobs(quick)]
-    open_jobs = [job for job in jobs if _identity(job) not in done and _selected(job, select or {})]
+    chosen = [job for job in jobs if _selected(job, select or {})]
+    if not chosen:
+        raise NoSuchJobError(f"no job of {name} has {_known_values(jobs, select or {})}")
+    open_jobs = [job for job in chosen if _identity(job) not in done]
     run_jobs = _one_by_one if processes == 1 else functools.partial(_side_by_side, processes)
     with path.open("a", encoding="utf-8") as file:
         for number, record in enumerate(run_jobs(experiment.run, open_jobs, console), start=1):
@@ -66,8 +78,9 @@ def run_experiment(
             file.flush()
             os.fsync(file.fileno())
             records.append(record)
-    wanted = {_identity(job) for job in jobs}
-    experiment.report([record for record in records if _identity(record["job"]) in wanted], folder)
+    order = {_identity(job): number for number, job in enumerate(jobs)}
+    wanted = [record for record in records if _identity(record["job"]) in order]
+    experiment.report(sorted(wanted, key=lambda record: order[_identity(record["job"])]), folder)
     return path
 
 
@@ -83,35 +96,73 @@ def _one_by_one(run: Run, jobs: list[dict[str, Any]], console: Console) -> Itera
 def _side_by_side(
     processes: int, run: Run, jobs: list[dict[str, Any]], console: Console
 ) -> Iterator[dict[str, Any]]:
-    # Forked processes would inherit JAX's threads half alive.
-    context = multiprocessing.get_context("spawn")
-    shares = context.Queue()
-    cores = sorted(os.sched_getaffinity(0))
-    for share in np.array_split(cores, processes):
-        shares.put([int(core) for core in share])
+    cores = _cores()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Read when NumPy is imported, which is before a process knows its share.
         os.environ.setdefault(name, str(max(len(cores) // processes, 1)))
-    error = None
-    with ProcessPoolExecutor(
-        processes, context, initializer=_take_share, initargs=(shares,)
-    ) as pool:
-        waiting = {pool.submit(_record, run, job): job for job in jobs}
-        for future in as_completed(waiting):
-            try:
-                yield future.result()
-            except Exception as found:
-                console.print(f"failed: {waiting[future]}: {found!r}")
-                error = error or found
+    # Each would take most of a GPU's memory for itself.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    shares = [[int(core) for core in share] for share in np.array_split(cores, processes)]
+    waiting, error = collections.deque(jobs), None
+    pools = [_pool(share) for share in shares]
+    running: dict[Future, tuple[int, dict[str, Any]]] = {}
+    try:
+        for slot in range(processes):
+            _submit_next(pools[slot], slot, run, waiting, running)
+        console.print(f"running {len(running)} of {len(jobs)} jobs at a time")
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                slot, job = running.pop(future)
+                try:
+                    yield future.result()
+                except BrokenProcessPool as found:
+                    console.print(f"its process was killed: {job}")
+                    error, pools[slot] = error or found, _pool(shares[slot])
+                except Exception as found:
+                    console.print(f"failed: {job}: {found!r}")
+                    error = error or found
+                _submit_next(pools[slot], slot, run, waiting, running)
+    finally:
+        # Where all went well nothing is running any more; else nobody waits for it.
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if running:
+            for process in multiprocessing.active_children():
+                process.terminate()
     if error is not None:
         raise error
 
 
-def _take_share(shares: Any) -> None:
+def _pool(share: list[int]) -> ProcessPoolExecutor:
+    """One process with its cores; a pool of several would break as a whole when one of them is killed."""
+    # Forked processes would inherit JAX's threads half alive.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(1, context, initializer=_take_share, initargs=(share,))
+
+
+def _submit_next(
+    pool: ProcessPoolExecutor,
+    slot: int,
+    run: Run,
+    waiting: collections.deque[dict[str, Any]],
+    running: dict[Future, tuple[int, dict[str, Any]]],
+) -> None:
+    if waiting:
+        job = waiting.popleft()
+        running[pool.submit(_record, run, job)] = slot, job
+
+
+def _take_share(share: list[int]) -> None:
     """Keep the process, before JAX or PyTorch start their threads, to its share of the cores."""
-    cores = shares.get()
-    if cores:
-        os.sched_setaffinity(0, cores)
+    if share and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, share)
+
+
+def _cores() -> list[int]:
+    """The cores that this process may use; not every system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 def _record(run: Run, job: dict[str, Any]) -> dict[str, Any]:
@@ -147,13 +198,23 @@ def machine() -> str:
     import jax
 
     devices = ", ".join(sorted({device.device_kind for device in jax.devices()}))
-    used, there = len(os.sched_getaffinity(0)), os.cpu_count()
+    used, there = len(_cores()), os.cpu_count()
     cores = f"{there} cores" if used == there else f"{used} of {there} cores"
     return f"{platform.machine()}, {cores}, {devices}, JAX {jax.__version__}"
 
 
 def _selected(job: Job, select: Mapping[str, Collection[str]]) -> bool:
     return all(str(job.get(name)) in values for name, values in select.items())
+
+
+def _known_values(jobs: list[dict[str, Any]], select: Mapping[str, Collection[str]]) -> str:
+    """Name what was asked for, and what there is."""
+    texts = []
+    for name, values in select.items():
+        known = dict.fromkeys(str(job[name]) for job in jobs if name in job)
+        there = f"there is {', '.join(known)}" if known else "no job has such a value"
+        texts.append(f"{name}={','.join(values)} ({there})")
+    return "; ".join(texts) + "."
 
 
 def _identity(job: Job) -> str:

@@ -1,7 +1,10 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -140,6 +143,72 @@ def test_processes_share_the_cores_and_a_failed_job_lets_the_others_end(tmp_path
         assert all(len(share) < len(whole) for share in shares)
 
 
+def killed_or_square(job):
+    if job["number"] == 0:
+        os._exit(3)
+    return {"square": job["number"] ** 2}
+
+
+def test_a_killed_process_costs_its_own_job_only(tmp_path):
+    experiment = Experiment(
+        "squares",
+        lambda quick: [{"number": number} for number in range(4)],
+        killed_or_square,
+        lambda records, folder: None,
+    )
+    with pytest.raises(BrokenProcessPool):
+        run_experiment("squares", experiment, tmp_path, quick=False, processes=2)
+    records = [json.loads(line) for line in (tmp_path / "squares.jsonl").open()]
+    assert sorted(record["job"]["number"] for record in records) == [1, 2, 3]
+
+
+_INTERRUPTED = """
+import sys, time
+from pathlib import Path
+from experiments.runner import Experiment, run_experiment
+
+def slow(job):
+    time.sleep(0.1 if job["number"] == 0 else 60)
+    return {}
+
+if __name__ == "__main__":
+    jobs = lambda quick: [{"number": number} for number in range(4)]
+    experiment = Experiment("slow", jobs, slow, lambda records, folder: None)
+    run_experiment("slow", experiment, Path(sys.argv[1]), quick=False, processes=2)
+"""
+
+
+def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(tmp_path):
+    script, results = tmp_path / "interrupted.py", tmp_path / "slow.jsonl"
+    script.write_text(_INTERRUPTED)
+    running = subprocess.Popen(
+        [sys.executable, script, tmp_path],
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 50
+    while not (results.exists() and results.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    os.killpg(running.pid, signal.SIGINT)
+    assert running.wait(timeout=20) != 0
+    assert len(results.read_text().splitlines()) == 1
+
+
+def test_records_are_reported_in_the_order_of_the_jobs(squares, tmp_path):
+    experiment, _, reported = squares
+    path = run_experiment("squares", experiment, tmp_path, quick=False)
+    path.write_text("".join(reversed(path.open().readlines())))
+    run_experiment("squares", experiment, tmp_path, quick=False)
+    assert [record["job"]["number"] for record in reported[1]] == [0, 1, 2, 3]
+
+
+def test_a_selection_without_jobs_says_what_there_is(tmp_path):
+    result = run("toy", "--quick", "--out", tmp_path, "--select", "function=stp")
+    assert result.exit_code == 2
+    assert "there is composed, step" in " ".join(result.output.replace("│", " ").split())
+
+
 def test_an_experiment_without_its_extra_says_so_and_the_list_still_shows(monkeypatch):
     monkeypatch.setitem(sys.modules, "experiments.mcmc", None)
     result = run("mcmc", "--quick")
@@ -149,7 +218,8 @@ def test_an_experiment_without_its_extra_says_so_and_the_list_still_shows(monkey
 
 
 def test_values_after_a_comma_are_alternatives(tmp_path):
-    result = run("toy", "--quick", "--out", tmp_path, "--select", "n_layers=1,7")
+    chosen = ("--select", "n_layers=1,7", "--select", "n_layers=8")
+    result = run("toy", "--quick", "--out", tmp_path, *chosen)
     assert result.exit_code == 0, result.output
     records = [json.loads(line) for line in (tmp_path / "toy-quick.jsonl").open()]
     assert {record["job"]["n_layers"] for record in records} == {1}

@@ -1,10 +1,17 @@
 """Fits of several tables in one program, beside the same fits one by one."""
 
+import jax
 import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor, fit_together
 from bochner.data.table import Table, Tables
+from bochner.layers import LayerSettings
+from bochner.likelihoods import Gaussian
+from bochner.members import Members
+from bochner.model import DeepGP
+from bochner.objectives import Elbo
+from bochner.reparameterization import DrawWeights
 
 
 def tables(n_tables, n_rows=60, seed=0):
@@ -79,17 +86,22 @@ def test_models_can_be_saved(tmp_path):
     ],
 )
 def test_what_it_cannot_do_is_refused(change, message):
-    estimators = [DeepGPRegressor(max_steps=5), DeepGPRegressor(max_steps=5, **change)]
+    others = {} if "width" in change else change
+    estimators = [DeepGPRegressor(max_steps=5, **others), DeepGPRegressor(max_steps=5, **change)]
     with pytest.raises(ValueError, match=message):
         fit_together(estimators, tables(2))
 
 
 def test_tables_of_other_sizes_are_refused():
     data = [*tables(1, n_rows=30), *tables(1, n_rows=31)]
-    with pytest.raises(ValueError, match=r"alike|equal numbers of rows"):
+    with pytest.raises(ValueError, match="equal numbers of rows"):
         fit_together([DeepGPRegressor(max_steps=5) for _ in data], data)
     with pytest.raises(ValueError, match="one estimator for each table"):
         fit_together([DeepGPRegressor()], data)
+    with pytest.raises(ValueError, match="given twice"):
+        fit_together([DeepGPRegressor()] * 2, data)
+    with pytest.raises(ValueError, match="pair of arrays"):
+        fit_together([DeepGPRegressor()], [("table.csv", "y")])
 
 
 def test_a_failure_leaves_the_estimators_as_they_were():
@@ -100,6 +112,27 @@ def test_a_failure_leaves_the_estimators_as_they_were():
     with pytest.raises(ValueError, match=r"equal numbers of targets or classes; got \[2, 3\]"):
         fit_together(estimators, [(X, labels), (X, three)])
     assert not any(hasattr(estimator, "classes_") for estimator in estimators)
+
+
+def test_side_by_side_or_one_after_another_the_bound_is_the_same():
+    members = Members.start(
+        lambda key: DeepGP.start(
+            [LayerSettings(2, 5), LayerSettings(1, 5)], Gaussian.start(1), d_in=2, feed_inputs=True, key=key
+        ),
+        4,
+        key=jax.random.key(0),
+    )  # fmt: skip
+    data = Tables.stack([Table.of(X, y[:, None]) for X, y in tables(2)])
+    noise = members.draw_noise((3,), key=jax.random.key(1))
+    bounds = [
+        Elbo()(members, data, noise, DrawWeights(), scale=1.0, one_at_a_time=one).elbo
+        for one in (False, True)
+    ]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
+    first = Elbo()(
+        members, Table.of(*[a[0] for a in (data.X, data.Y)]), noise, DrawWeights(), scale=1.0
+    )
+    assert bounds[0] != pytest.approx(first.elbo, rel=1e-3)
 
 
 def test_members_of_a_table_come_after_each_other():

@@ -25,9 +25,10 @@ def fit_together(
     For cross-validation, repeated splits and seeds on a GPU, which one small model leaves idle: all members of all
     models are trained side by side. On a CPU they follow each other inside the program, which is compiled once.
 
-    Estimators differ in `random_state` only, and the tables have equal numbers of rows and columns. Each model is what
-    a `fit` of its own would be, but for the random numbers: all take the same rows in a step. The history is that of
-    the mean over the models.
+    Estimators differ in `random_state` only, and the tables are arrays with equal numbers of rows, columns and classes.
+    Each model is learned from its own table alone, as by `fit`, with other random numbers: all take the rows of the
+    same numbers in a step. What concerns the training as a whole is shared: `max_seconds` is for all models together,
+    one that diverges slows all of them down, and the history is that of their mean. No progress is shown.
 
     Example:
         >>> import numpy as np
@@ -40,7 +41,7 @@ def fit_together(
 
     Args:
         estimators: one for each table.
-        tables: inputs and targets, as for `fit`.
+        tables: inputs and targets.
     """
     _check(estimators, tables)
     before = [dict(vars(estimator)) for estimator in estimators]
@@ -59,14 +60,16 @@ def _fit(estimators: Sequence[Any], tables: Sequence[tuple[Any, Any]]) -> None:
     prepared = [
         _prepare(estimator, *table) for estimator, table in zip(estimators, tables, strict=True)
     ]
-    config = _common([config for config, _ in prepared])
     _check_equal("rows", [len(rows) for _, rows in prepared])
     _check_equal("columns", [rows.X.shape[1] for _, rows in prepared])
     _check_equal(
         "targets or classes",
         [one._n_targets(rows.Y) for one, (_, rows) in zip(estimators, prepared, strict=True)],
     )
+    config = _common([config for config, _ in prepared])
     first = estimators[0]
+    if first._split(config, prepared[0][1])[1] is not None:
+        raise ValueError("`fit_together` holds no rows out; set `validation_fraction=0`.")
     with first._on_device():
         data = [Table.of(rows.X, rows.Y, rows.weights) for _, rows in prepared]
         trained = train(
@@ -90,6 +93,14 @@ def _check(estimators: Sequence[Fitting], tables: Sequence[Any]) -> None:
         raise ValueError(
             f"there must be one estimator for each table; got {len(estimators)} and {len(tables)}."
         )
+    if len({id(estimator) for estimator in estimators}) < len(estimators):
+        raise ValueError("each table needs an estimator of its own; one was given twice.")
+    settings = [{**one.get_params(), "random_state": None} for one in estimators]
+    if any(other != settings[0] for other in settings):
+        raise ValueError("the estimators must be alike but for `random_state`.")
+    for table in tables:
+        if not isinstance(table, tuple | list) or len(table) != 2 or isinstance(table[1], str):
+            raise ValueError("each table must be a pair of arrays, inputs and targets.")
     for estimator in estimators:
         for name in ("warm_start", "checkpoint", "distributed", "callbacks"):
             if getattr(estimator, name):
@@ -118,13 +129,15 @@ def _common(configs: list[Config]) -> Config:
     """Give the configuration that all share but for the seed."""
     first = configs[0]
     for config in configs:
-        if dataclasses.replace(config, seed=first.seed) != first:
+        other = dataclasses.asdict(dataclasses.replace(config, seed=first.seed))
+        differing = [
+            name for name, value in dataclasses.asdict(first).items() if other[name] != value
+        ]
+        if differing:
             raise ValueError(
-                "the estimators must be alike but for `random_state`, and so must what their presets make of the "
-                "tables."
+                f"what the preset makes of the tables must be alike; it differs in {', '.join(differing)}. Set what "
+                "differs."
             )
-    if first.validation_fraction > 0:
-        raise ValueError("`fit_together` holds no rows out; set `validation_fraction=0`.")
     return first
 
 

@@ -1,0 +1,27 @@
+"""The tables of quality: what a quick run must leave alone."""
+
+import pytest
+
+from benchmarks import quality, splits
+
+SCORES = {"rmse": 1.0, "mnll": 2.0, "coverage_90": 0.9, "fit_seconds": 3.0}
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_quick_numbers_never_become_the_table_of_quality(quick, tmp_path):
+    job = {"data": "yacht", "split": 10, "system": "bochner"} | ({"max_steps": 5} if quick else {})
+    quality.report([{"job": job, "result": SCORES}], tmp_path)
+    assert (tmp_path / "quality.md").exists() != quick
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_collapses_are_counted_on_all_splits(quick, tmp_path, capsys):
+    found = [{**SCORES, "mnll_of_constant": constant} for constant in (1.5, 2.5, 1.0)]
+    job = {"data": "yacht", "seed": 0, "n_splits": 3} | ({"max_steps": 5} if quick else {})
+    result = {"splits": found, "mnll": 2.0, "training_seconds": 1.0}
+    splits.report([{"job": job, "result": result}], tmp_path)
+    assert (tmp_path / "splits.md").exists() != quick
+    if not quick:
+        cells = (tmp_path / "splits.md").read_text().splitlines()[-1].split(" | ")
+        assert cells[1] == "3"
+        assert cells[-2] == "2"
