@@ -1,6 +1,7 @@
 """Runs the jobs of an experiment and keeps each result as a JSON line, so that a run can be resumed."""
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import json
@@ -8,7 +9,7 @@ import multiprocessing
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -70,8 +71,10 @@ def run_experiment(
         raise NoSuchJobError(f"no job of {name} has {_known_values(jobs, select or {})}")
     open_jobs = [job for job in chosen if _identity(job) not in done]
     run_jobs = _one_by_one if processes == 1 else functools.partial(_side_by_side, processes)
-    with path.open("a", encoding="utf-8") as file:
-        for number, record in enumerate(run_jobs(experiment.run, open_jobs, console), start=1):
+    found = run_jobs(experiment.run, open_jobs, console)
+    # Closed at once when something fails here, so that no process goes on.
+    with path.open("a", encoding="utf-8") as file, contextlib.closing(found):
+        for number, record in enumerate(found, start=1):
             progress = f"{name} {number}/{len(open_jobs)} in {record['seconds']:.0f} s"
             console.print(f"{progress}: {record['job']}")
             file.write(json.dumps(record) + "\n")
@@ -85,9 +88,10 @@ def run_experiment(
 
 
 Run = Callable[[Job], Mapping[str, Any]]
+Records = Generator[dict[str, Any], None, None]
 
 
-def _one_by_one(run: Run, jobs: list[dict[str, Any]], console: Console) -> Iterator[dict[str, Any]]:
+def _one_by_one(run: Run, jobs: list[dict[str, Any]], console: Console) -> Records:
     for job in jobs:
         console.print(f"running {job}")
         yield _record(run, job)
@@ -95,7 +99,7 @@ def _one_by_one(run: Run, jobs: list[dict[str, Any]], console: Console) -> Itera
 
 def _side_by_side(
     processes: int, run: Run, jobs: list[dict[str, Any]], console: Console
-) -> Iterator[dict[str, Any]]:
+) -> Records:
     cores = _cores()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         # Read when NumPy is imported, which is before a process knows its share.

@@ -163,8 +163,12 @@ def test_a_killed_process_costs_its_own_job_only(tmp_path):
 
 
 _INTERRUPTED = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+
+# What runs in the background inherits that it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 from experiments.runner import Experiment, run_experiment
 
 def slow(job):

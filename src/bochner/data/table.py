@@ -57,10 +57,10 @@ class Tables(Table):
     A step takes the rows of the same numbers from all of them.
 
     Example:
-        >>> import numpy as np
+        >>> import jax.numpy as jnp, numpy as np
         >>> from bochner.data.table import Table, Tables
         >>> tables = Tables.stack([Table.of(np.zeros((5, 2)), np.zeros((5, 1)))] * 3)
-        >>> tables.n_rows, tables.rows(np.arange(2)).X.shape
+        >>> tables.n_rows, tables.rows(jnp.arange(2)).X.shape
         (5, (3, 2, 2))
     """
 
