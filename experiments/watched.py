@@ -155,6 +155,7 @@ class RandomFeatureClassifier(RandomFeatures):
     ) -> tuple[Any, Config, InputScaling]:
         """Train, and give the model itself with its settings and the scaling of its inputs."""
         config = self.config(len(X), X.shape[1], classification=True, seed=seed)
+        X = X if np.issubdtype(X.dtype, np.floating) else X.astype(np.float32)  # pixels are bytes
         scaling, Y = PREPROCESSINGS[config.preprocessing](X), np.asarray(y, np.int32)[:, None]
         model = self.start(config, X.shape[1], int(y.max()) + 1, Y)
         model = self.train(

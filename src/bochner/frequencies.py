@@ -49,7 +49,9 @@ class Orthogonal(AbstractFrequencies):
         n_blocks = -(-n_rf // d_in)
         # One draw for both, since a generator takes long to compile.
         drawn = jax.random.normal(key, (n_blocks * d_in + n_rf, d_in))
-        Q, R = jnp.linalg.qr(drawn[:-n_rf].reshape(n_blocks, d_in, d_in))
+        # One after another: XLA's batches of large factorizations wait for each other forever where a program has
+        # several of them and few threads.
+        Q, R = jax.lax.map(jnp.linalg.qr, drawn[:-n_rf].reshape(n_blocks, d_in, d_in))
         # Without this sign QR's result is not uniformly distributed over rotations.
         Q = Q * jnp.sign(jnp.diagonal(R, axis1=1, axis2=2))[:, None, :]
         directions = jnp.swapaxes(Q, 0, 1).reshape(d_in, n_blocks * d_in)[:, :n_rf]

@@ -44,8 +44,10 @@ class Members(eqx.Module):
         cls, start: Callable[[PRNGKeyArray], DeepGP], n_members: int, *, key: PRNGKeyArray
     ) -> "Members":
         """Start each member from a key of its own."""
-        # Compiled as a whole, which takes less time than its many small parts would.
-        return cls(eqx.filter_jit(jax.vmap(start))(jax.random.split(key, n_members)), n_members)
+        # Compiled as a whole, which takes less time than its many small parts would; one after another, since a batch
+        # of the factorizations of orthogonal frequencies may never end (see there).
+        keys = jax.random.split(key, n_members)
+        return cls(eqx.filter_jit(lambda keys: jax.lax.map(start, keys))(keys), n_members)
 
     def each(self) -> list[DeepGP]:
         """Give the members one by one."""
