@@ -124,13 +124,13 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
         for line in lines:
             table.add_row(*(cell.replace("**", "") for cell in line))
         Console().print(table)
-        texts.append(_markdown(title, systems, lines))
+        texts.append(markdown(title, systems, lines))
     coverage = [
         [name, *(_calibration(group.get(system)) for system in systems)]
         for name, group in groups.items()
     ]
     title = "Coverage of 90 % intervals, or expected calibration error"
-    texts.append(_markdown(title, systems, coverage))
+    texts.append(markdown(title, systems, coverage))
     if any("max_steps" in record["job"] for record in records):
         return  # quick numbers mean nothing, and must not take the place of others
     (folder / "quality.md").write_text("\n".join(texts), encoding="utf-8")
@@ -159,7 +159,8 @@ def _calibration(found: list[dict[str, Any]] | None) -> str:
     return f"{np.mean([one[name] for one in found]):.3f}"
 
 
-def _markdown(title: str, systems: list[str], lines: list[list[str]]) -> str:
+def markdown(title: str, systems: list[str], lines: list[list[str]]) -> str:
+    """Write a table, its title in the corner."""
     head = f"| {title} | {' | '.join(systems)} |\n| --- |{' --- |' * len(systems)}\n"
     return head + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.quality import CLASSIFICATION, IN_BLOCKS, REGRESSION
+from benchmarks.quality import CLASSIFICATION, IN_BLOCKS, REGRESSION, markdown
 from bochner import DeepGPClassifier, DeepGPRegressor, datasets, fit_together
 from experiments.runner import Experiment, Job, mean_and_deviation
 
@@ -100,9 +100,7 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
     if any("max_steps" in record["job"] for record in records):
         return  # quick numbers mean nothing, and must not take the place of others
     heads = [str(column.header) for column in table.columns]
-    text = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
-    text += [f"| {' | '.join(line)} |" for line in lines]
-    (folder / "splits.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    (folder / "splits.md").write_text(markdown(heads[0], heads[1:], lines), encoding="utf-8")
 
 
 EXPERIMENT = Experiment(

@@ -12,12 +12,13 @@ import numpy as np
 from bochner.data.scaling import PREPROCESSINGS, InputScaling, TargetScaling
 from bochner.data.table import Table, TrainingData
 from bochner.estimators.config import Config
+from bochner.estimators.fitting import training_settings
 from bochner.estimators.recipes import Situation, fill
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
-from bochner.members import Members
+from bochner.members import Members, start_members
 from bochner.model import DeepGP
 from bochner.prediction import AbstractStatistic, Posterior, Probabilities
-from bochner.training import SCHEDULES, HeldOut, KLWeight, train
+from bochner.training import HeldOut, train
 from experiments.baselines import GaussianMixture, Observer
 from experiments.baselines.interface import ClassificationPredictor, RegressionPredictor
 
@@ -68,7 +69,7 @@ class RandomFeatures:
             )
 
         key = jax.random.fold_in(jax.random.key(config.seed), 1)
-        return one(key) if config.n_members == 1 else Members.start(one, config.n_members, key=key)
+        return start_members(one, config.n_members, key=key)
 
     def train(
         self,
@@ -100,13 +101,7 @@ class RandomFeatures:
         return train(
             model,
             data,
-            plan=plan,
-            budget=config.budget,
-            batch_size=config.batch_size,
-            learning_rate=config.learning_rate,
-            schedule=SCHEDULES[config.schedule],
-            reparameterization=config.reparameterization,
-            kl_weight=KLWeight(config.kl_weight, config.kl_warmup),
+            **{**training_settings(config), "plan": plan},
             held_out=held_out,
             key=jax.random.fold_in(jax.random.key(config.seed), 2),
         ).model

@@ -12,6 +12,25 @@ from bochner.model import DeepGP, FunctionDraw, Noise
 from bochner.reparameterization import AbstractReparameterization
 
 
+def start_members(
+    start: Callable[[PRNGKeyArray], DeepGP], n_members: int, *, key: PRNGKeyArray
+) -> "DeepGP | Members":
+    """Start one model, or several as members.
+
+    Example:
+        >>> import jax
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.members import start_members
+        >>> from bochner.model import DeepGP
+        >>> def start(key):
+        ...     return DeepGP.start([LayerSettings(1)], Gaussian.start(1), d_in=2, feed_inputs=False, key=key)
+        >>> [start_members(start, n, key=jax.random.key(0)).n_members for n in (1, 2)]
+        [1, 2]
+    """
+    return start(key) if n_members == 1 else Members.start(start, n_members, key=key)
+
+
 class Members(eqx.Module):
     """Deep Gaussian processes of equal structure; each array of `stacked` has the members as its first axis.
 

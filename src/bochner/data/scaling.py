@@ -69,7 +69,7 @@ def robust(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
         >>> bool(abs(robust(x).center[0]) < 0.01), bool(robust(x).scale[0] < 1)
         (True, True)
     """
-    return _by_medians(X, np.full(X.shape[1], _KNEE))
+    return _with_limit(X, *_medians(X), np.full(X.shape[1], _KNEE))
 
 
 def compressed(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
@@ -87,11 +87,13 @@ def compressed(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
     """
     center, scale = _medians(X)
     tails = np.max(np.abs((X - center) / scale), axis=0)
-    return _by_medians(X, np.where(tails > _LONG_TAIL, 0.0, _KNEE))
+    return _with_limit(X, center, scale, np.where(tails > _LONG_TAIL, 0.0, _KNEE))
 
 
-def _by_medians(X: Float[np.ndarray, "n d_in"], knee: Float[np.ndarray, " d_in"]) -> InputScaling:
-    open_ended = InputScaling(*_medians(X), knee, np.full(X.shape[1], np.inf))
+def _with_limit(
+    X: Float[np.ndarray, "n d_in"], center: np.ndarray, scale: np.ndarray, knee: np.ndarray
+) -> InputScaling:
+    open_ended = InputScaling(center, scale, knee, np.full(X.shape[1], np.inf))
     five_deviations = knee + np.log1p(_KNEE - knee)
     limit = np.maximum(five_deviations, np.max(np.abs(open_ended(X)), axis=0)) + _MARGIN
     return dataclasses.replace(open_ended, limit=limit)

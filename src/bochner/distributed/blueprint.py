@@ -11,7 +11,7 @@ from bochner.hyperparameters import THETAS
 from bochner.kernels import KERNELS, AbstractKernel
 from bochner.layers import LayerSettings
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
-from bochner.members import Members
+from bochner.members import Members, start_members
 from bochner.model import DeepGP
 from bochner.objectives import OBJECTIVES, AbstractObjective, Elbo
 from bochner.ops import XlaLayer
@@ -120,8 +120,7 @@ def skeleton(blueprint: Mapping[str, Any]) -> DeepGP | Members:
         )
 
     def start_all() -> DeepGP | Members:
-        key, n_members = jax.random.key(0), blueprint["n_members"]
-        return start(key) if n_members == 1 else Members.start(start, n_members, key=key)
+        return start_members(start, blueprint["n_members"], key=jax.random.key(0))
 
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(start_all))
 

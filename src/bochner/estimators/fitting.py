@@ -1,9 +1,10 @@
 """From checked rows to a trained model."""
 
+import contextlib
 import dataclasses
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import equinox as eqx
@@ -27,7 +28,7 @@ from bochner.estimators.sources import (
     TrainingSource,
     is_source,
 )
-from bochner.members import Members
+from bochner.members import Members, start_members
 from bochner.model import DeepGP
 from bochner.objectives import OBJECTIVES
 from bochner.prediction import (
@@ -58,6 +59,19 @@ _MODEL_FIELDS = (
     "likelihood", "preprocessing", "lengthscale_factor", "initial_log_var", "noise_variance", "residual",
     "objective", "n_members", "theta", "theta_deviation",
 )  # fmt: skip
+
+
+@contextlib.contextmanager
+def restored_on_failure(*estimators: Any) -> Iterator[None]:
+    """Leave estimators as they were where a fit of them fails."""
+    before = [dict(vars(estimator)) for estimator in estimators]
+    try:
+        yield
+    except BaseException:
+        for estimator, state in zip(estimators, before, strict=True):
+            vars(estimator).clear()
+            vars(estimator).update(state)
+        raise
 
 
 def training_settings(config: Config) -> dict[str, Any]:
@@ -99,8 +113,7 @@ class Fitting(Parameters):
             validation: `(X, y)`, or a table, by which the best parameters are kept.
             ignore: columns of the table not to learn from.
         """
-        before = dict(vars(self))
-        try:
+        with restored_on_failure(self):
             if isinstance(y, str):
                 check_no_weights(sample_weight)
                 self._fit_source(X, y, validation, ignore)
@@ -108,11 +121,6 @@ class Fitting(Parameters):
                 if not self._goes_on():
                     self._encoder = self._target_name = None
                 self._fit(self._rows_to_fit(X, y, sample_weight), validation)
-        except BaseException:
-            # A fit that fails leaves the estimator as it was.
-            vars(self).clear()
-            vars(self).update(before)
-            raise
         return self
 
     def _resolve(self, n_rows: int, X: np.ndarray, *, more_to_come: bool = False) -> Config:
@@ -275,9 +283,7 @@ class Fitting(Parameters):
             )
 
         with self._on_device():
-            if config.n_members == 1:
-                return start(self._key("start"))
-            return Members.start(start, config.n_members, key=self._key("start"))
+            return start_members(start, config.n_members, key=self._key("start"))
 
     def _train(self, config: Config, rows: Rows, validation: Any = None) -> None:
         rows = self._scaled(rows)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from bochner.data.table import Table, Tables
 from bochner.estimators.classifier import DeepGPClassifier
 from bochner.estimators.config import AUTO, Config
-from bochner.estimators.fitting import Fitting, training_settings
+from bochner.estimators.fitting import Fitting, restored_on_failure, training_settings
 from bochner.estimators.regressor import DeepGPRegressor
 from bochner.estimators.rows import Rows
 from bochner.members import Members
@@ -44,15 +44,8 @@ def fit_together(
         tables: inputs and targets.
     """
     _check(estimators, tables)
-    before = [dict(vars(estimator)) for estimator in estimators]
-    try:
+    with restored_on_failure(*estimators):
         _fit(estimators, tables)
-    except BaseException:
-        # A fit that fails leaves the estimators as they were.
-        for estimator, state in zip(estimators, before, strict=True):
-            vars(estimator).clear()
-            vars(estimator).update(state)
-        raise
     return list(estimators)
 
 
