@@ -26,6 +26,14 @@ class LayerNoise(NamedTuple):
     theta: Any = None
 
 
+class LayerDraw(NamedTuple):
+    """What one Monte Carlo sample of a layer is made of, before there are inputs."""
+
+    kernel: AbstractKernel
+    Omega: Float[Array, "..."]
+    weights: Any
+
+
 @dataclasses.dataclass(frozen=True)
 class LayerSettings:
     """How to start a layer: its size, its kernel and initial values, and the treatment of Omega.
@@ -132,9 +140,23 @@ class Layer(eqx.Module):
         reparameterization: AbstractReparameterization,
     ) -> Float[Array, "d_out batch"]:
         """Compute one draw with the data as columns, which is how the products and activations are fastest."""
+        return self.apply(inputs, self.draw(noise, reparameterization), reparameterization)
+
+    def draw(self, noise: LayerNoise, reparameterization: AbstractReparameterization) -> LayerDraw:
+        """Compute what the noise decides before there are inputs."""
         kernel = self.theta.kernel(self.kernel, noise.theta)
         Omega = self.spectrum.Omega(kernel, noise.Omega)
-        F = reparameterization(kernel, inputs, Omega, self.q_W, noise.W)
+        weights = reparameterization.weights(kernel, Omega, self.q_W, noise.W)
+        return LayerDraw(kernel, Omega, weights)
+
+    def apply(
+        self,
+        inputs: tuple[Float[Array, "_ batch"], ...],
+        draw: LayerDraw,
+        reparameterization: AbstractReparameterization,
+    ) -> Float[Array, "d_out batch"]:
+        """Compute the outputs of a draw."""
+        F = reparameterization.outputs(draw.kernel, inputs, draw.Omega, draw.weights)
         return F + inputs[0] if self.residual else F
 
     def Phi(
@@ -203,12 +225,15 @@ class Stack(eqx.Module):
     ) -> Float[Array, "batch d_out"]:
         """Run the layers one after another; inputs after the first are fed to each of them."""
         first, *fed = (F.T for F in inputs)
+        # All layers at once draw what needs no inputs, which leaves little to do for one after another.
+        draws = jax.vmap(lambda layer, noise: layer.draw(noise, reparameterization))(
+            self.layers, noise
+        )
 
-        def step(F, layer_and_noise):
-            layer, layer_noise = layer_and_noise
-            return layer.transposed((F, *fed), layer_noise, reparameterization), None
+        def step(F, draw):
+            return self.layers.apply((F, *fed), draw, reparameterization), None
 
-        F, _ = jax.lax.scan(step, first, (self.layers, noise))
+        F, _ = jax.lax.scan(step, first, draws)
         return F.T
 
     def kl(self) -> Float[Array, ""]:

@@ -1,6 +1,7 @@
 """How the randomness of q(W) enters a layer's output: through W itself, or through the output directly."""
 
 from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,6 +15,9 @@ from bochner.ops import AbstractPath, XlaLayer
 class AbstractReparameterization(eqx.Module):
     """A map from standard normal noise to the output `Phi @ W` with W from q(W).
 
+    It has two parts, since the first does not need the layer's inputs: equal layers do it together, and then follow
+    each other with the second alone.
+
     Attributes:
         path: how features and their products with weights are computed.
     """
@@ -25,13 +29,22 @@ class AbstractReparameterization(eqx.Module):
         """The shape of the noise for one Monte Carlo sample of one layer."""
 
     @abstractmethod
-    def __call__(
+    def weights(
+        self,
+        kernel: AbstractKernel,
+        Omega: Float[Array, "d_in rf"],
+        q_W: AnyGaussian,
+        noise: Float[Array, "..."],
+    ) -> Any:
+        """Compute what the noise and q(W) bring to a layer, whatever its inputs are."""
+
+    @abstractmethod
+    def outputs(
         self,
         kernel: AbstractKernel,
         inputs: tuple[Float[Array, "_ batch"], ...],
         Omega: Float[Array, "d_in rf"],
-        q_W: AnyGaussian,
-        noise: Float[Array, "..."],
+        weights: Any,
     ) -> Float[Array, "d_out batch"]:
         """Compute one draw of the output, with the data as columns; inputs count as one matrix."""
 
@@ -54,10 +67,12 @@ class DrawWeights(AbstractReparameterization):
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return feat, d_out
 
-    def __call__(self, kernel, inputs, Omega, q_W, noise):  # noqa: D102
+    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
         # The factor goes to W, which is small, and not to the features, which are large.
-        W = jnp.sqrt(kernel.feature_variance(Omega.shape[1])) * q_W.sample(noise)
-        return self.path.outputs(kernel, inputs, Omega, W)
+        return jnp.sqrt(kernel.feature_variance(Omega.shape[1])) * q_W.sample(noise)
+
+    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
+        return self.path.outputs(kernel, inputs, Omega, weights)
 
 
 class LocalReparameterization(AbstractReparameterization):
@@ -77,11 +92,13 @@ class LocalReparameterization(AbstractReparameterization):
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return batch, d_out
 
-    def __call__(self, kernel, inputs, Omega, q_W, noise):  # noqa: D102
+    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
         assert isinstance(q_W, FactorizedGaussian)  # as everywhere in training
         factor = kernel.feature_variance(Omega.shape[1])
-        mean, variance = self.path.moments(
-            kernel, inputs, Omega, jnp.sqrt(factor) * q_W.mean, factor * q_W.variance
-        )
+        return jnp.sqrt(factor) * q_W.mean, factor * q_W.variance, noise.T
+
+    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
+        mean_W, variance_W, noise = weights
+        mean, variance = self.path.moments(kernel, inputs, Omega, mean_W, variance_W)
         # Rows whose features are all zero have no variance, where the square root has no derivative.
-        return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise.T
+        return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise

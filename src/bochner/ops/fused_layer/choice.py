@@ -49,6 +49,8 @@ class NarrowTiles(NamedTuple):
         frequencies_a_split: how many frequencies such a program sums over.
         frequencies: frequencies of one program where lanes are frequencies.
         rows_a_split: how many rows such a program sums over.
+        frequencies_at_once: how many of them a turn of the loop adds, where lanes are rows.
+        rows_at_once: how many rows, where lanes are frequencies.
     """
 
     rows: int
@@ -56,6 +58,8 @@ class NarrowTiles(NamedTuple):
     frequencies_a_split: int
     frequencies: int
     rows_a_split: int
+    frequencies_at_once: int = 1
+    rows_at_once: int = 1
 
 
 class WideTiles(NamedTuple):

@@ -84,8 +84,7 @@ def _outputs_kernel(layer: Narrow, n_inputs: int, n_weights: int, *refs: Any) ->
 
     def add(f, totals):
         parts = layer.activation.parts(_projection(F, Omega_ref, f), interpret=layer.interpret)
-        columns = _terms(parts, weight_refs, Omega_ref.shape[1], f)
-        return tuple(total + column for total, column in zip(totals, columns, strict=True))
+        return _add_terms(totals, parts, weight_refs, Omega_ref.shape[1], f)
 
     totals = _for_each_frequency(layer, split, Omega_ref, add, (out_ref.shape[1], rows))
     for j, total in enumerate(totals):
@@ -135,7 +134,9 @@ def _input_gradient_kernel(
             for i in range(n_parts)
         ]
         dZ = _projection_gradient(layer, Z, parts, coefficients, G)
-        return tuple(total + dZ * Omega_ref[start + k, f] for k, total in enumerate(totals))
+        return tuple(
+            _multiply_add(dZ, Omega_ref[start + k, f], total) for k, total in enumerate(totals)
+        )
 
     totals = _for_each_frequency(layer, split, Omega_ref, add, (out_ref.shape[1], rows))
     for k, total in enumerate(totals):
@@ -190,14 +191,16 @@ def _parameter_gradients_kernel(layer: Narrow, n_inputs: int, n_weights: int, *r
         Z = _dot(Omega, F)
         parts = layer.activation.parts(Z, interpret=layer.interpret)
         dZ = _projection_gradient(layer, Z, parts, coefficients, G)
-        terms = [dZ * number for number in F]
-        terms += [part * number for part in parts for number in G[0]]
+        factors = [(dZ, number) for number in F]
+        factors += [(part, number) for part in parts for number in G[0]]
         if n_weights > 1:
-            terms += [parts[0] * parts[0] * number for number in G[1]]
-        return tuple(total + term for total, term in zip(totals, terms, strict=True))
+            factors += [(parts[0] * parts[0], number) for number in G[1]]
+        return tuple(
+            _multiply_add(*pair, total) for pair, total in zip(factors, totals, strict=True)
+        )
 
     n_rows = jnp.minimum(layer.tiles.rows_a_split, batch - first)
-    totals = jax.lax.fori_loop(0, n_rows, add, _zeros(out_ref.shape[1], span))
+    totals = _unrolled(n_rows, layer.tiles.rows_at_once, add, _zeros(out_ref.shape[1], span))
     for k, total in enumerate(totals):
         span.store(out_ref.at[split, np.int32(k), span.slice], total)
 
@@ -251,29 +254,59 @@ def _for_each_frequency(
     per_split, n_rf = layer.tiles.frequencies_a_split, Omega_ref.shape[1]
     first = split * per_split
     n = jnp.minimum(per_split, n_rf - first)
-    return jax.lax.fori_loop(0, n, lambda i, carry: add(first + i, carry), _zeros(*totals))
+    return _unrolled(
+        n, layer.tiles.frequencies_at_once, lambda i, carry: add(first + i, carry), _zeros(*totals)
+    )
+
+
+def _unrolled(n: Array, at_once: int, add, totals: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Loop from 0 to n, several at once, so that the loads of one can wait behind the arithmetic of another."""
+
+    def add_several(i, carry):
+        for j in range(at_once):
+            carry = add(i * at_once + j, carry)
+        return carry
+
+    whole = n // at_once
+    totals = jax.lax.fori_loop(0, whole, add_several, totals)
+    return totals if at_once == 1 else jax.lax.fori_loop(whole * at_once, n, add, totals)
+
+
+def _multiply_add(vector: Array, number: Array, total: Array) -> Array:
+    return vector * number + total
 
 
 def _dot(vectors: Sequence[Array], numbers: Sequence[Array]) -> Array:
     """Sum the products of vectors with numbers."""
-    products = [vector * number for vector, number in zip(vectors, numbers, strict=True)]
-    return sum(products[1:], start=products[0])
+    total = vectors[0] * numbers[0]
+    for vector, number in zip(vectors[1:], numbers[1:], strict=True):
+        total = _multiply_add(vector, number, total)
+    return total
 
 
 def _projection(F: Sequence[Array], Omega_ref: Any, f: Array) -> Array:
     return _dot(F, [Omega_ref[k, f] for k in range(len(F))])
 
 
-def _terms(parts: Sequence[Array], weight_refs: Sequence[Any], n_rf: int, f: Array) -> list[Array]:
-    """Compute what frequency f adds to each output: to those of W, then to those of the squares."""
+def _add_terms(
+    totals: Sequence[Array],
+    parts: Sequence[Array],
+    weight_refs: Sequence[Any],
+    n_rf: int,
+    f: Array,
+) -> tuple[Array, ...]:
+    """Add frequency f to each output: to those of W, then to those of the squares."""
     W_ref, *square_refs = weight_refs
-    terms = [
-        _dot(parts, [W_ref[i * n_rf + f, j] for i in range(len(parts))])
-        for j in range(W_ref.shape[1])
-    ]
+    d_out = W_ref.shape[1]
+    sums = list(totals)
+    for j in range(d_out):
+        for i, part in enumerate(parts):
+            sums[j] = _multiply_add(part, W_ref[i * n_rf + f, j], sums[j])
     for ref in square_refs:
-        terms += [parts[0] * parts[0] * ref[f, j] for j in range(ref.shape[1])]
-    return terms
+        square = parts[0] * parts[0]
+        for j in range(d_out):
+            sums[d_out + j] = _multiply_add(square, ref[f, j], sums[d_out + j])
+    return tuple(sums)
 
 
 def _projection_gradient(
@@ -285,10 +318,8 @@ def _projection_gradient(
 ) -> Array:
     """Compute the derivative in the projection, from those in the outputs; one of the factors is a vector."""
     derivatives = layer.activation.derivatives(Z, tuple(parts))
-    dZ = sum(
-        derivative * _dot(row, G[0])
-        for derivative, row in zip(derivatives, coefficients, strict=False)
-    )
+    dZ = _dot(derivatives, [_dot(row, G[0]) for row in coefficients[: len(derivatives)]])
     if len(G) > 1:
-        dZ = dZ + 2.0 * parts[0] * derivatives[0] * _dot(coefficients[len(parts)], G[1])
-    return jnp.asarray(dZ)
+        of_square = 2.0 * parts[0] * derivatives[0]
+        dZ = _multiply_add(of_square, _dot(coefficients[len(parts)], G[1]), dZ)
+    return dZ
