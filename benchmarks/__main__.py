@@ -161,6 +161,18 @@ def splits(
     run_experiment("splits", splits.EXPERIMENT, out, quick, chosen, processes)
 
 
+@app.command()
+def precision(
+    quick: Annotated[bool, typer.Option(help="One short fit, to see that it runs.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("benchmarks/results"),
+) -> None:
+    """Measure what rounded products, and the card's own sine, do to MNLL; for a GPU."""
+    from benchmarks import precision
+    from experiments.runner import run_experiment
+
+    run_experiment("precision", precision.EXPERIMENT, out, quick, {}, 1)
+
+
 def _check(option: str, values: Iterable[str] | None, known: Iterable[str]) -> None:
     from bochner.estimators.config import check_choice
 

@@ -18,7 +18,7 @@ from benchmarks.configurations import A, B, C, Configuration
 from benchmarks.floors import Card, work
 from benchmarks.launches import launches_per_step
 from bochner.ops import AbstractPath, PallasLayer, XlaLayer
-from bochner.ops.fused_layer import Precision, Sine
+from bochner.ops.fused_layer import Precision
 from bochner.reparameterization import DrawWeights
 from bochner.training.chunk import run_chunk
 
@@ -54,14 +54,14 @@ QUICK = (Case(dataclasses.replace(A, name="tiny", batch=20, n_rf=10, n_rows=40))
 
 
 def paths(*, interpret: bool) -> dict[str, AbstractPath]:
-    """The ways in which bochner's step computes its layers, by the name of the system that uses it."""
-    kernels = functools.partial(PallasLayer, interpret=interpret)
+    """The ways in which bochner's step computes its layers, by the name of the system; the first is the default."""
+    chosen = functools.partial(PallasLayer, interpret=interpret, where_faster=True)
     return {
-        "bochner": XlaLayer(),
-        "bochner-tf32": XlaLayer(Precision.TF32),
-        "bochner-fused": kernels(),
-        "bochner-fused-tf32x3": kernels(Precision.TF32X3),
-        "bochner-fused-tf32": kernels(Precision.TF32, Sine.HARDWARE),
+        "bochner": chosen(),
+        "bochner-xla": XlaLayer(),
+        "bochner-tf32": chosen(Precision.TF32),
+        "bochner-xla-tf32": XlaLayer(Precision.TF32),
+        "bochner-bfloat16": chosen(Precision.BFLOAT16),
     }
 
 

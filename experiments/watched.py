@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bochner.data.pixels import table_for_batches
 from bochner.data.scaling import PREPROCESSINGS, InputScaling, TargetScaling
 from bochner.data.table import Table, TrainingData
 from bochner.estimators.config import Config
@@ -17,6 +18,7 @@ from bochner.estimators.recipes import Situation, fill
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
 from bochner.members import Members, start_members
 from bochner.model import DeepGP
+from bochner.ops import AbstractPath
 from bochner.prediction import AbstractStatistic, Posterior, Probabilities
 from bochner.training import HeldOut, train
 from experiments.baselines import GaussianMixture, Observer
@@ -42,11 +44,13 @@ class RandomFeatures:
         settings: parameters of the estimators by name.
         many_samples_from: the step from which on the larger of two numbers of samples is used; None means half of
             the steps. The paper means half of the time, which is far later in steps.
+        path: how layers are computed; None is the library's choice.
     """
 
     preset: str = "paper"
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     many_samples_from: int | None = None
+    path: AbstractPath | None = None
 
     def config(self, n_rows: int, d_in: int, *, classification: bool, seed: int) -> Config:
         """Settle every setting."""
@@ -98,10 +102,13 @@ class RandomFeatures:
                 )  # so that the latest model counts as the best, and is the one that is kept
 
             held_out = HeldOut(look, n_times=N_LOOKS)
+        settings = {**training_settings(config), "plan": plan}
+        if self.path is not None:
+            settings["reparameterization"] = config.reparameterization.on(self.path)
         return train(
             model,
             data,
-            **{**training_settings(config), "plan": plan},
+            **settings,
             held_out=held_out,
             key=jax.random.fold_in(jax.random.key(config.seed), 2),
         ).model
@@ -156,7 +163,7 @@ class RandomFeatureClassifier(RandomFeatures):
         model = self.train(
             config,
             model,
-            Table.of(scaling(X), Y),
+            table_for_batches(scaling(X), Y),
             observer,
             lambda model: probabilities(model, config, scaling),
         )

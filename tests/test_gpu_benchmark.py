@@ -11,7 +11,7 @@ CARD = Card(product_rate=2e6, vector_rate=25e6, bandwidth=1e6)
 
 
 def test_one_tiny_case_runs_on_any_device():
-    systems = ["bochner", "bochner-fused", "plain-jax"]
+    systems = ["bochner", "bochner-xla", "plain-jax"]
     measured = gpu.measure(quick=True, systems=systems)
     assert [record["system"] for record in measured["records"]] == systems
     for record in measured["records"]:

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree, Shaped
 from bochner.likelihoods import AbstractLikelihood
 from bochner.members import Members
 from bochner.model import DeepGP, Noise
+from bochner.ops.compiler_options import NO_SEARCH
 from bochner.reparameterization import DrawWeights
 
 CHUNK_ROWS = 512
@@ -310,7 +311,7 @@ def _mixture_quantile(draws: Draws, level: Float[Array, ""]) -> Float[Array, "ba
     return jnp.round(high) if discrete else y
 
 
-@eqx.filter_jit
+@eqx.filter_jit(compiler_options=NO_SEARCH)  # pyright: ignore[reportCallIssue]
 def _chunk_statistic(
     posterior: Posterior, statistic: AbstractStatistic, X: Array, columns: Columns
 ) -> PyTree[Array]:

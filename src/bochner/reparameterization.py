@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from bochner.gaussians import AnyGaussian, FactorizedGaussian
 from bochner.kernels import AbstractKernel
-from bochner.ops import AbstractPath, XlaLayer
+from bochner.ops import AbstractPath, AutomaticLayer
 
 
 class AbstractReparameterization(eqx.Module):
@@ -62,7 +62,7 @@ class DrawWeights(AbstractReparameterization):
         (200, 3)
     """
 
-    path: AbstractPath = XlaLayer()
+    path: AbstractPath = AutomaticLayer()
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return feat, d_out
@@ -87,7 +87,7 @@ class LocalReparameterization(AbstractReparameterization):
         (50, 3)
     """
 
-    path: AbstractPath = XlaLayer()
+    path: AbstractPath = AutomaticLayer()
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return batch, d_out

@@ -178,6 +178,12 @@ def fit(
             rich_help_panel=_TRAINING,
         ),
     ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="Products on a GPU: float32, tf32x3, tf32, bfloat16.", rich_help_panel=_TRAINING
+        ),
+    ] = None,
     validation_fraction: Annotated[
         float | None,
         typer.Option(help="Share of rows held out.", rich_help_panel=_TRAINING),

@@ -14,7 +14,7 @@ from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOO
 from bochner.members import Members, start_members
 from bochner.model import DeepGP
 from bochner.objectives import OBJECTIVES, AbstractObjective, Elbo
-from bochner.ops import XlaLayer
+from bochner.ops import AutomaticLayer, XlaLayer
 from bochner.reparameterization import (
     AbstractReparameterization,
     DrawWeights,
@@ -54,9 +54,10 @@ def described(
         >>> jax.tree.structure(skeleton(blueprint)) == jax.tree.structure(model)
         True
     """
-    if reparameterization.path != XlaLayer():
+    if reparameterization.path not in (XlaLayer(), AutomaticLayer()):
         raise ValueError(
-            f"asynchronous workers compute layers on the plain path only; got {reparameterization.path}."
+            "asynchronous workers compute layers on the plain path, in float32; got "
+            f"{reparameterization.path}."
         )
     one = model.each()[0]
     layers = [

@@ -47,6 +47,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         kl_weight: what the KL counts in the objective; 1 is the bound.
         kl_warmup: share of the training over which that rises from 0.
         local_reparameterization: draw outputs instead of weights in training.
+        precision: what a GPU rounds the factors of products to in training: `"float32"`, not at all; `"tf32x3"`,
+            `"tf32"` or `"bfloat16"`.
         batch_size: rows a step.
         learning_rate: of Adam.
         schedule: of the learning rate.
@@ -105,6 +107,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         kl_weight=None,
         kl_warmup=None,
         local_reparameterization=None,
+        precision=None,
         batch_size=None,
         learning_rate=None,
         schedule=None,
@@ -150,6 +153,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             kl_weight=kl_weight,
             kl_warmup=kl_warmup,
             local_reparameterization=local_reparameterization,
+            precision=precision,
             batch_size=batch_size,
             learning_rate=learning_rate,
             schedule=schedule,

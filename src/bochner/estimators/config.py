@@ -14,6 +14,7 @@ from bochner.kernels import KERNELS
 from bochner.layers import LayerSettings
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
 from bochner.objectives import OBJECTIVES
+from bochner.ops import PRECISIONS, AutomaticLayer
 from bochner.reparameterization import (
     AbstractReparameterization,
     DrawWeights,
@@ -54,6 +55,7 @@ class Config:
     kl_weight: float
     kl_warmup: float
     local_reparameterization: bool
+    precision: str
     batch_size: int
     learning_rate: float
     schedule: str
@@ -82,6 +84,7 @@ class Config:
         check_choice("schedule", values["schedule"], SCHEDULES)
         check_choice("objective", values["objective"], OBJECTIVES)
         check_choice("theta", values["theta"], THETAS)
+        check_choice("precision", values["precision"], PRECISIONS)
         for kernel in _each(values["kernel"]):
             check_choice("kernel", kernel, KERNELS)
         for name in ("n_layers", "n_members", "batch_size", "n_mc_predict"):
@@ -198,7 +201,8 @@ class Config:
     @property
     def reparameterization(self) -> AbstractReparameterization:
         """How the randomness of q(W) enters in training."""
-        return LocalReparameterization() if self.local_reparameterization else DrawWeights()
+        kind = LocalReparameterization if self.local_reparameterization else DrawWeights
+        return kind(AutomaticLayer(PRECISIONS[self.precision]))
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

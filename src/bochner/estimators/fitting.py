@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from bochner.conditioning import condition_last_layer, unconditioned
 from bochner.data.encoding import Encoder
+from bochner.data.pixels import table_for_batches
 from bochner.data.scaling import PREPROCESSINGS, like_pixels
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
@@ -294,7 +295,9 @@ class Fitting(Parameters):
         # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
         weights = self.total_weight_ / rows.weights.sum() * kept.weights
         with self._on_device():
-            table = Table.of(kept.X, kept.Y, weights)
+            # Other engines and objectives want all rows of a table, and not those of one step after another.
+            gathered = self.distributed is None and config.batch_size < len(kept.X)
+            table = (table_for_batches if gathered else Table.of)(kept.X, kept.Y, weights)
         self._learn(config, table, held_out, rows, rows.digest() if self.checkpoint else "")
 
     def _learn(

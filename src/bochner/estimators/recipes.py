@@ -53,6 +53,7 @@ def paper(situation: Situation) -> dict[str, Any]:
         "kl_weight": 1.0,
         "kl_warmup": 0.0,
         "local_reparameterization": False,
+        "precision": "float32",
         "batch_size": 200,
         "learning_rate": 0.01,
         "schedule": "constant",

@@ -47,6 +47,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         kl_weight: what the KL counts in the objective; 1 is the bound.
         kl_warmup: share of the training over which that rises from 0.
         local_reparameterization: draw outputs instead of weights in training.
+        precision: what a GPU rounds the factors of products to in training: `"float32"`, not at all; `"tf32x3"`,
+            `"tf32"` or `"bfloat16"`.
         batch_size: rows a step.
         learning_rate: of Adam.
         schedule: `"constant"` or `"cosine"` learning rate.

@@ -1,12 +1,20 @@
 """Fast primitives that the kernels, the layers and the bound are made of."""
 
 from bochner.ops.fourier import fourier_features
-from bochner.ops.fused_layer import AbstractPath, PallasLayer, XlaLayer
+from bochner.ops.fused_layer import (
+    PRECISIONS,
+    AbstractPath,
+    AutomaticLayer,
+    PallasLayer,
+    XlaLayer,
+)
 from bochner.ops.sample_mean import sample_mean
 from bochner.ops.sincos import sincos
 
 __all__ = [
+    "PRECISIONS",
     "AbstractPath",
+    "AutomaticLayer",
     "PallasLayer",
     "XlaLayer",
     "fourier_features",

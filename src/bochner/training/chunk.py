@@ -15,6 +15,7 @@ from bochner.data.table import Table
 from bochner.members import Members
 from bochner.model import DeepGP, Noise
 from bochner.objectives import AbstractObjective, Elbo
+from bochner.ops.compiler_options import NO_SEARCH, WIDE_VECTORS
 from bochner.reparameterization import AbstractReparameterization
 from bochner.training.budget import AbstractSchedule, KLWeight
 from bochner.training.stages import Stage
@@ -23,8 +24,7 @@ _NOISE_NUMBERS = 2**20  # a few megabytes, near the caches of a CPU
 _NOISE_NUMBERS_ON_ACCELERATORS = 2**26  # to start a chunk costs as much as several steps
 _MAX_STEPS = 256
 
-# By default XLA uses half the vector registers of processors that have the wide ones.
-_COMPILER_OPTIONS = {"xla_cpu_prefer_vector_width": 512}
+_COMPILER_OPTIONS = {**WIDE_VECTORS, **NO_SEARCH}
 
 
 def _strongly_typed(tree: PyTree) -> PyTree:

@@ -1,5 +1,6 @@
 """Where the steps of a training run; the loop over chunks is the same everywhere."""
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -92,4 +93,6 @@ class OneDevice(AbstractEngine):
     """
 
     def run(self, inputs: ChunkInputs, state: State, start: int):  # noqa: D102
-        return run_chunk(inputs, state)
+        reparameterization = inputs.reparameterization
+        fastest = reparameterization.on(reparameterization.path.on_one_device())
+        return run_chunk(dataclasses.replace(inputs, reparameterization=fastest), state)

@@ -1,12 +1,14 @@
 """A layer of random features, `F -> Phi(F) W`, computed so that Phi stays on chip where that is faster."""
 
 from bochner.ops.fused_layer.activations import Activation, CosineSine, ReluPower, Sine
-from bochner.ops.fused_layer.layer import AbstractPath, PallasLayer, XlaLayer
-from bochner.ops.fused_layer.precision import Precision
+from bochner.ops.fused_layer.layer import AbstractPath, AutomaticLayer, PallasLayer, XlaLayer
+from bochner.ops.fused_layer.precision import PRECISIONS, Precision
 
 __all__ = [
+    "PRECISIONS",
     "AbstractPath",
     "Activation",
+    "AutomaticLayer",
     "CosineSine",
     "PallasLayer",
     "Precision",

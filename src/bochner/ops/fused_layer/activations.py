@@ -4,20 +4,25 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from bochner.ops.fused_layer.instructions import fast_cosine, fast_sine, multiply_add
 from bochner.ops.sincos import sincos_of_quarter_turn, without_half_turns
 
 # Adding it to a float32 number below 2^22 leaves no room for a fraction: the sum is rounded to a whole number,
 # whose last bit is then the last bit of the sum. Kernels have no rounding instruction of their own in Pallas.
 _ROUNDING = 1.5 * 2**23
 
+# 1 / (2 pi) as a float32 number, and what is missing to it.
+_TURNS = float(np.float32(0.5 / np.pi))
+_TURNS_REST = 0.5 / np.pi - _TURNS
+
 
 class Sine(enum.Enum):
-    """How kernels compute a sine and a cosine once whole half turns are taken out of the argument.
+    """How kernels compute a sine and a cosine once whole turns, or half turns, are taken out of the argument.
 
     Example:
         >>> from bochner.ops.fused_layer import Sine
@@ -48,14 +53,13 @@ class CosineSine:
 
     def parts(self, Z: Float[Array, "*tile"], *, interpret: bool = True) -> tuple[Array, ...]:
         """Compute the features of one frequency, one array a part."""
+        if self.sine is Sine.HARDWARE and not interpret:
+            angle = 2.0 * jnp.pi * _without_whole_turns(Z)
+            return fast_cosine(angle), fast_sine(angle)
         k, odd = _half_turns(Z, interpret=interpret)
         r = without_half_turns(Z, k)
-        if self.sine is Sine.POLYNOMIAL:
-            sine, cosine = sincos_of_quarter_turn(r)
-        elif interpret:
-            sine, cosine = jnp.sin(r), jnp.cos(r)
-        else:
-            sine, cosine = _special_function("sin", r), _special_function("cos", r)
+        exact = self.sine is Sine.POLYNOMIAL
+        sine, cosine = sincos_of_quarter_turn(r) if exact else (jnp.sin(r), jnp.cos(r))
         return _flip_sign(cosine, odd), _flip_sign(sine, odd)
 
     def derivatives(self, Z: Float[Array, "*tile"], parts: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -112,20 +116,14 @@ def _half_turns(Z: Array, *, interpret: bool) -> tuple[Array, Array]:
     return k, lax.shift_left(bits, jnp.full_like(bits, 31))
 
 
+def _without_whole_turns(Z: Array) -> Array:
+    """Give Z in turns, from -1/2 to 1/2; products are exact before they are added, so that two factors are enough."""
+    factor, rest = jnp.full_like(Z, _TURNS), jnp.full_like(Z, _TURNS_REST)
+    rounded = multiply_add(Z, factor, jnp.full_like(Z, _ROUNDING), interpret=False)
+    turns = multiply_add(Z, factor, _ROUNDING - rounded, interpret=False)
+    return multiply_add(Z, rest, turns, interpret=False)
+
+
 def _flip_sign(x: Array, odd: Array) -> Array:
     """Change the sign of x where the highest bit of `odd` is set."""
     return lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.int32) ^ odd, jnp.float32)
-
-
-def _special_function(name: str, x: Array) -> Array:
-    # Where no kernel runs, Pallas need not be loaded.
-    from jax.experimental.pallas import triton as pallas_triton
-
-    (value,) = pallas_triton.elementwise_inline_asm(
-        f"{name}.approx.f32 $0, $1;",
-        args=[x],
-        constraints="=f,f",
-        pack=1,
-        result_shape_dtypes=[jax.ShapeDtypeStruct(x.shape, x.dtype)],
-    )
-    return value

@@ -8,6 +8,8 @@ device idle.
 import math
 from typing import NamedTuple
 
+from bochner.ops.fused_layer.precision import Precision
+
 # Of a large GPU: multiprocessors times the warps that keep one of them busy.
 _WARPS = 132 * 16
 _LANES = 32
@@ -104,6 +106,19 @@ def choose(sizes: Sizes) -> NarrowTiles | WideTiles | None:
     return None
 
 
+def is_faster(tiles: NarrowTiles | WideTiles, precision: Precision) -> bool:
+    """Whether kernels beat XLA, as measured in `docs/gpu.md`: few numbers always, tile products where they are rounded.
+
+    Example:
+        >>> from bochner.ops.fused_layer import Precision
+        >>> from bochner.ops.fused_layer.choice import Sizes, choose, is_faster
+        >>> wide = choose(Sizes(d_in=784, n_rf=500, d_out=50, batch=1000))
+        >>> is_faster(wide, Precision.FLOAT32), is_faster(wide, Precision.TF32)
+        (False, True)
+    """
+    return isinstance(tiles, NarrowTiles) or precision is not Precision.FLOAT32
+
+
 def _narrow(sizes: Sizes) -> NarrowTiles:
     all_rows = sizes.n_samples * sizes.batch
     # A number that all lanes read serves as many rows as a lane has; with too few rows, lanes would be idle instead.
@@ -121,13 +136,17 @@ def _narrow(sizes: Sizes) -> NarrowTiles:
     )
     frequencies = frequencies_a_lane * _LANES
     programs = math.ceil(sizes.n_rf / frequencies)
-    rows_a_split = _between(8, math.ceil(all_rows * programs / _WARPS), 512)
+    rows_a_split = _between(8, math.ceil(all_rows * programs / _WARPS), 128)
+    frequencies_a_split = math.ceil(sizes.n_rf / splits)
     return NarrowTiles(
         rows=rows,
         row_warps=row_warps,
-        frequencies_a_split=math.ceil(sizes.n_rf / splits),
+        frequencies_a_split=frequencies_a_split,
         frequencies=frequencies,
         rows_a_split=rows_a_split,
+        # Short loops are the wait for their numbers; long ones have other warps to go on with.
+        frequencies_at_once=4 if frequencies_a_split >= 32 else 1,
+        rows_at_once=4 if rows_a_split <= 32 else 1,
     )
 
 

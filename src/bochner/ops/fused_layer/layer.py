@@ -1,5 +1,6 @@
 """A layer's outputs from its inputs, frequencies and weights: by XLA, or by kernels that keep the features on chip."""
 
+import dataclasses
 from abc import abstractmethod
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from bochner.ops.fused_layer.activations import Activation, CosineSine, Sine
-from bochner.ops.fused_layer.choice import NarrowTiles, Sizes, WideTiles, choose
+from bochner.ops.fused_layer.choice import NarrowTiles, Sizes, WideTiles, choose, is_faster
 from bochner.ops.fused_layer.precision import Precision
 
 Inputs = tuple[Float[Array, "_ batch"], ...]
@@ -66,6 +67,10 @@ class AbstractPath(eqx.Module):
         """Give the path for a layer whose inputs and frequencies all samples share, and with them the features."""
         return self
 
+    def on_one_device(self) -> "AbstractPath":
+        """Give the path for steps that run on one device, the one that JAX uses now."""
+        return self
+
 
 class XlaLayer(AbstractPath):
     """Products and activations as XLA compiles them: the reference, which runs everywhere.
@@ -92,6 +97,29 @@ class XlaLayer(AbstractPath):
             return _combine(parts, mean), _combine_squares(parts, variance)
 
 
+class AutomaticLayer(AbstractPath):
+    """Kernels where one NVIDIA GPU runs the steps and they are the faster, and XLA everywhere else.
+
+    Example:
+        >>> import jax
+        >>> from bochner.ops import AutomaticLayer, PallasLayer
+        >>> path = AutomaticLayer().on_one_device()
+        >>> isinstance(path, PallasLayer) == jax.devices()[0].device_kind.startswith("NVIDIA")
+        True
+    """
+
+    precision: Precision = eqx.field(static=True, default=Precision.FLOAT32)
+
+    def outputs(self, kernel, inputs, Omega, W):  # noqa: D102
+        return XlaLayer(self.precision).outputs(kernel, inputs, Omega, W)
+
+    def moments(self, kernel, inputs, Omega, mean, variance):  # noqa: D102
+        return XlaLayer(self.precision).moments(kernel, inputs, Omega, mean, variance)
+
+    def on_one_device(self):  # noqa: D102
+        return PallasLayer(self.precision, where_faster=True) if _on_nvidia_gpu() else self
+
+
 class PallasLayer(AbstractPath):
     """Kernels that make features tile by tile, and again in the backward pass, so that none goes to memory.
 
@@ -103,6 +131,7 @@ class PallasLayer(AbstractPath):
         sine: how sines and cosines are computed.
         interpret: run kernels in Pallas's interpreter, on any device; for tests.
         n_samples: how many Monte Carlo samples run side by side, from which tiles follow.
+        where_faster: leave to XLA what it was measured to do faster.
 
     Example:
         >>> import jax.numpy as jnp
@@ -114,9 +143,10 @@ class PallasLayer(AbstractPath):
     """
 
     precision: Precision = eqx.field(static=True, default=Precision.FLOAT32)
-    sine: Sine = eqx.field(static=True, default=Sine.POLYNOMIAL)
+    sine: Sine = eqx.field(static=True, default=Sine.HARDWARE)
     interpret: bool = eqx.field(static=True, default=False)
     n_samples: int = eqx.field(static=True, default=1)
+    where_faster: bool = eqx.field(static=True, default=False)
 
     def outputs(self, kernel, inputs, Omega, W):  # noqa: D102
         fused = self._fused(kernel, inputs, Omega, (W,))
@@ -132,7 +162,7 @@ class PallasLayer(AbstractPath):
         return fused[0], fused[1] + constant[:, None]
 
     def side_by_side(self, n_samples: int):  # noqa: D102
-        return PallasLayer(self.precision, self.sine, self.interpret, n_samples)
+        return dataclasses.replace(self, n_samples=n_samples)
 
     def of_shared_inputs(self):  # noqa: D102
         # One wide product with the weights of all samples; a kernel would make the features once a sample.
@@ -171,7 +201,17 @@ class PallasLayer(AbstractPath):
             return None
         d_in, n_rf = Omega.shape
         d_out, batch = weights[0].shape[1], inputs[0].shape[1]
-        return choose(Sizes(d_in, n_rf, d_out, batch, kernel.n_parts, len(weights), self.n_samples))
+        sizes = Sizes(d_in, n_rf, d_out, batch, kernel.n_parts, len(weights), self.n_samples)
+        tiles = choose(sizes)
+        slower = self.where_faster and tiles is not None and not is_faster(tiles, self.precision)
+        return None if slower else tiles
+
+
+def _on_nvidia_gpu() -> bool:
+    """Whether the device that JAX uses now has the instructions of the kernels."""
+    chosen = jax.config.values["jax_default_device"]
+    device = chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
+    return device.device_kind.startswith("NVIDIA")
 
 
 def project(inputs: Inputs, Omega: Float[Array, "d_in rf"]) -> Float[Array, "rf batch"]:

@@ -19,6 +19,7 @@ from jaxtyping import Array, Float
 
 from bochner.ops.fused_layer.activations import Activation
 from bochner.ops.fused_layer.choice import NarrowTiles
+from bochner.ops.fused_layer.instructions import multiply_add
 from bochner.ops.fused_layer.partial_sums import sum_of_splits
 
 Inputs = tuple[Float[Array, "_ batch"], ...]
@@ -31,6 +32,10 @@ class Narrow(NamedTuple):
     activation: Activation
     tiles: NarrowTiles
     interpret: bool
+
+    def multiply_add(self, vector: Array, number: Array, total: Array) -> Array:
+        """Compute `vector * number + total`."""
+        return multiply_add(vector, number, total, interpret=self.interpret)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -83,8 +88,10 @@ def _outputs_kernel(layer: Narrow, n_inputs: int, n_weights: int, *refs: Any) ->
     F = _rows_of(input_refs, rows)
 
     def add(f, totals):
-        parts = layer.activation.parts(_projection(F, Omega_ref, f), interpret=layer.interpret)
-        return _add_terms(totals, parts, weight_refs, Omega_ref.shape[1], f)
+        parts = layer.activation.parts(
+            _projection(layer, F, Omega_ref, f), interpret=layer.interpret
+        )
+        return _add_terms(layer, totals, parts, weight_refs, Omega_ref.shape[1], f)
 
     totals = _for_each_frequency(layer, split, Omega_ref, add, (out_ref.shape[1], rows))
     for j, total in enumerate(totals):
@@ -126,7 +133,7 @@ def _input_gradient_kernel(
     n_rf = Omega_ref.shape[1]
 
     def add(f, totals):
-        Z = _projection(F, Omega_ref, f)
+        Z = _projection(layer, F, Omega_ref, f)
         parts = layer.activation.parts(Z, interpret=layer.interpret)
         coefficients = [
             [ref[i * n_rf + f, j] for j in range(ref.shape[1])]
@@ -135,7 +142,7 @@ def _input_gradient_kernel(
         ]
         dZ = _projection_gradient(layer, Z, parts, coefficients, G)
         return tuple(
-            _multiply_add(dZ, Omega_ref[start + k, f], total) for k, total in enumerate(totals)
+            layer.multiply_add(dZ, Omega_ref[start + k, f], total) for k, total in enumerate(totals)
         )
 
     totals = _for_each_frequency(layer, split, Omega_ref, add, (out_ref.shape[1], rows))
@@ -188,7 +195,7 @@ def _parameter_gradients_kernel(layer: Narrow, n_inputs: int, n_weights: int, *r
         row = first + i
         F = [ref[k, row] for ref in input_refs for k in range(ref.shape[0])]
         G = [[ref[j, row] for j in range(d_out)] for ref in gradient_refs]
-        Z = _dot(Omega, F)
+        Z = _dot(layer, Omega, F)
         parts = layer.activation.parts(Z, interpret=layer.interpret)
         dZ = _projection_gradient(layer, Z, parts, coefficients, G)
         factors = [(dZ, number) for number in F]
@@ -196,7 +203,7 @@ def _parameter_gradients_kernel(layer: Narrow, n_inputs: int, n_weights: int, *r
         if n_weights > 1:
             factors += [(parts[0] * parts[0], number) for number in G[1]]
         return tuple(
-            _multiply_add(*pair, total) for pair, total in zip(factors, totals, strict=True)
+            layer.multiply_add(*pair, total) for pair, total in zip(factors, totals, strict=True)
         )
 
     n_rows = jnp.minimum(layer.tiles.rows_a_split, batch - first)
@@ -272,23 +279,20 @@ def _unrolled(n: Array, at_once: int, add, totals: tuple[Array, ...]) -> tuple[A
     return totals if at_once == 1 else jax.lax.fori_loop(whole * at_once, n, add, totals)
 
 
-def _multiply_add(vector: Array, number: Array, total: Array) -> Array:
-    return vector * number + total
-
-
-def _dot(vectors: Sequence[Array], numbers: Sequence[Array]) -> Array:
+def _dot(layer: Narrow, vectors: Sequence[Array], numbers: Sequence[Array]) -> Array:
     """Sum the products of vectors with numbers."""
     total = vectors[0] * numbers[0]
     for vector, number in zip(vectors[1:], numbers[1:], strict=True):
-        total = _multiply_add(vector, number, total)
+        total = layer.multiply_add(vector, number, total)
     return total
 
 
-def _projection(F: Sequence[Array], Omega_ref: Any, f: Array) -> Array:
-    return _dot(F, [Omega_ref[k, f] for k in range(len(F))])
+def _projection(layer: Narrow, F: Sequence[Array], Omega_ref: Any, f: Array) -> Array:
+    return _dot(layer, F, [Omega_ref[k, f] for k in range(len(F))])
 
 
 def _add_terms(
+    layer: Narrow,
     totals: Sequence[Array],
     parts: Sequence[Array],
     weight_refs: Sequence[Any],
@@ -301,11 +305,11 @@ def _add_terms(
     sums = list(totals)
     for j in range(d_out):
         for i, part in enumerate(parts):
-            sums[j] = _multiply_add(part, W_ref[i * n_rf + f, j], sums[j])
+            sums[j] = layer.multiply_add(part, W_ref[i * n_rf + f, j], sums[j])
     for ref in square_refs:
         square = parts[0] * parts[0]
         for j in range(d_out):
-            sums[d_out + j] = _multiply_add(square, ref[f, j], sums[d_out + j])
+            sums[d_out + j] = layer.multiply_add(square, ref[f, j], sums[d_out + j])
     return tuple(sums)
 
 
@@ -318,8 +322,10 @@ def _projection_gradient(
 ) -> Array:
     """Compute the derivative in the projection, from those in the outputs; one of the factors is a vector."""
     derivatives = layer.activation.derivatives(Z, tuple(parts))
-    dZ = _dot(derivatives, [_dot(row, G[0]) for row in coefficients[: len(derivatives)]])
+    dZ = _dot(
+        layer, derivatives, [_dot(layer, row, G[0]) for row in coefficients[: len(derivatives)]]
+    )
     if len(G) > 1:
         of_square = 2.0 * parts[0] * derivatives[0]
-        dZ = _multiply_add(of_square, _dot(coefficients[len(parts)], G[1]), dZ)
+        dZ = layer.multiply_add(of_square, _dot(layer, coefficients[len(parts)], G[1]), dZ)
     return dZ

@@ -38,6 +38,9 @@ class Precision(enum.Enum):
         return _FOR_XLA[self]
 
 
+PRECISIONS = {precision.value: precision for precision in Precision}
+"""Precisions by the name used in configurations."""
+
 _FOR_XLA = {
     Precision.FLOAT32: "float32",
     Precision.TF32X3: "TF32_TF32_F32_X3",

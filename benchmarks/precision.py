@@ -1,0 +1,88 @@
+"""What rounded products and the card's own sine do to predictions: MNLL of the same fits, computed in other ways."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.quality import markdown
+from bochner import datasets
+from bochner.ops import AbstractPath, PallasLayer, XlaLayer
+from bochner.ops.fused_layer import Precision
+from experiments.baselines import classification_scores, regression_scores
+from experiments.runner import Experiment, Job
+from experiments.watched import RandomFeatureClassifier, RandomFeatureRegressor
+
+PATHS: Mapping[str, AbstractPath] = {
+    "XLA, float32": XlaLayer(),
+    "kernels, float32": PallasLayer(where_faster=True),
+    "tf32": PallasLayer(Precision.TF32, where_faster=True),
+    "bfloat16": PallasLayer(Precision.BFLOAT16, where_faster=True),
+}
+REFERENCE = "XLA, float32"
+STEPS = {"powerplant": 20_000, "mnist": 10_000}
+N_SEEDS = 5
+
+
+def jobs(quick: bool) -> Iterable[Job]:
+    """Each way with the same seeds; quickly, few steps of the reference."""
+    if quick:
+        yield {"data": "powerplant", "path": REFERENCE, "seed": 0, "max_steps": 30}
+        return
+    for data, n_steps in STEPS.items():
+        for path in PATHS:
+            for seed in range(N_SEEDS):
+                yield {"data": data, "path": path, "seed": seed, "max_steps": n_steps}
+
+
+def run(job: Job) -> Mapping[str, Any]:
+    """Train at the paper's settings, and measure on the test rows."""
+    data = datasets.load(job["data"])
+    settings: dict[str, Any] = {"max_steps": job["max_steps"], "n_mc_train": 1, "theta_from": 0}
+    if data.is_classification:
+        X, y, X_test, y_test = data.part(data.splits[0])
+        settings["preprocessing"] = "unit"
+        method = RandomFeatureClassifier("paper-mnist", settings, path=PATHS[job["path"]])
+        predicted = method.fit(X, y, seed=job["seed"])(X_test)
+        return classification_scores(predicted, y_test)
+    X, y, X_test, y_test = data.split(0)
+    method = RandomFeatureRegressor("paper", settings, path=PATHS[job["path"]])
+    return regression_scores(method.fit(X, y, seed=job["seed"])(X_test), y_test)
+
+
+def report(records: list[dict[str, Any]], folder: Path) -> None:
+    """Print the mean MNLL of each way, and its distance from the reference with the same seeds."""
+    heads = ("data", "computed by", "MNLL", "difference", "standard error", "seeds")
+    table, lines = Table(*heads, title="Precision and MNLL"), []
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for record in records:
+        job = record["job"]
+        found.setdefault((job["data"], job["path"]), {})[job["seed"]] = record["result"]["mnll"]
+    for (data, path), by_seed in found.items():
+        reference = found.get((data, REFERENCE), {})
+        differences = [
+            value - reference[seed] for seed, value in by_seed.items() if seed in reference
+        ]
+        spread = (
+            np.std(differences, ddof=1) / np.sqrt(len(differences))
+            if len(differences) > 1
+            else np.nan
+        )
+        mean = np.mean(differences) if differences else np.nan
+        line = [
+            data, path, f"{np.mean(list(by_seed.values())):.4f}", f"{mean:+.4f}", f"{spread:.4f}", str(len(by_seed)),
+        ]  # fmt: skip
+        lines.append(line)
+        table.add_row(*line)
+    Console(width=120).print(table)
+    if any(record["job"]["max_steps"] < min(STEPS.values()) for record in records):
+        return  # quick numbers mean nothing, and must not take the place of others
+    (folder / "precision.md").write_text(markdown(heads[0], heads[1:], lines), encoding="utf-8")
+
+
+EXPERIMENT = Experiment(
+    summary="MNLL of the same fits with rounded products", jobs=jobs, run=run, report=report
+)
