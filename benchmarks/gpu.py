@@ -128,7 +128,11 @@ def measure(
         if cases and not any(case.name.startswith(name) for name in cases):
             continue
         for contestant in _contestants(case, systems):
-            record = _timed(case, contestant, card, repetitions=2 if quick else 5)
+            try:
+                record = _timed(case, contestant, card, repetitions=2 if quick else 5)
+            except Exception as error:
+                _say_left_out(case, contestant.system, error)
+                continue
             records.append(record)
             _console.print(
                 f"{case.name}: {contestant.system} {record['us_per_step']:.4g} us,"
@@ -148,11 +152,16 @@ def _contestants(case: Case, systems: Sequence[str] | None) -> Iterator[Contesta
         if systems and name not in systems:
             continue
         try:
-            yield make()
-        except (
-            Exception
-        ) as error:  # one system's failure must not cost the measurements of the others
-            _console.print(f"{case.name}: {name} left out: {type(error).__name__}: {error}"[:600])
+            contestant = make()
+        except Exception as error:
+            _say_left_out(case, name, error)
+            continue
+        yield contestant
+
+
+def _say_left_out(case: Case, name: str, error: Exception) -> None:
+    """One system's failure must not cost the measurements of the others."""
+    _console.print(f"{case.name}: {name} left out: {type(error).__name__}: {error}"[:600])
 
 
 def _bochner(name: str, case: Case, path: AbstractPath) -> Contestant:

@@ -23,6 +23,7 @@ def make(configuration: Configuration, n_mc: int) -> Callable[[int], None]:
 def make_gpytorch(configuration: Configuration, n_mc: int) -> Callable[[int], None]:
     """Give a function that runs a number of steps of GPyTorch's model, launched one by one."""
     torch.manual_seed(0)
+    torch.set_float32_matmul_precision("highest")  # its Cholesky factors fail with TF32
     with torch.device("cuda"):
         loss, parameters = gpytorch_model.negative_bound(configuration, n_mc)
         step = _step(configuration, loss, parameters)

@@ -29,7 +29,7 @@ class Layer(torch.nn.Module):
         Omega = self.omega_mean + torch.exp(0.5 * self.omega_log_var) * self.epsilon
         Z = F @ Omega
         Phi = torch.cat([torch.cos(Z), torch.sin(Z)], dim=-1)
-        noise = torch.randn(n_mc, *self.w_mean.shape)
+        noise = torch.randn(n_mc, *self.w_mean.shape, device=self.w_mean.device)
         W = self.w_mean + torch.exp(0.5 * self.w_log_var) * noise
         return Phi @ (torch.exp(0.5 * self.log_variance) * self.scale * W)
 

@@ -20,6 +20,7 @@ PAPER = {
     "feed_inputs": False,
     "likelihood": "gaussian",
     "local_reparameterization": False,
+    "precision": "float32",
     "batch_size": 200,
     "learning_rate": 0.01,
     "schedule": "constant",
