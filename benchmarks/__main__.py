@@ -108,7 +108,7 @@ def quality(
 
 @app.command()
 def gpu(
-    as_json: Annotated[bool, typer.Option("--json", help="Print records as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record a line.")] = False,
     quick: Annotated[bool, typer.Option(help="One tiny case, on any device.")] = False,
     system: Annotated[
         list[str] | None, typer.Option(help="Time only these systems; may be repeated.")
@@ -122,10 +122,12 @@ def gpu(
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     from benchmarks import gpu
 
-    measured = gpu.measure(quick=quick, systems=system, cases=case)
-    if as_json:
-        print(json.dumps(measured, indent=2))
-    else:
+    def print_line(record: dict) -> None:
+        print(json.dumps(record), flush=True)
+
+    tell = print_line if as_json else (lambda _: None)
+    measured = gpu.measure(quick=quick, systems=system, cases=case, tell=tell)
+    if not as_json:
         gpu.print_tables(measured)
 
 

@@ -115,9 +115,14 @@ def measure(
     quick: bool = False,
     systems: Sequence[str] | None = None,
     cases: Sequence[str] | None = None,
+    tell: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Measure the card, then every system on every case; what fails or is not installed is said and left out."""
+    """Measure the card, then every system on every case; what fails or is not installed is said and left out.
+
+    `tell` hears of the card, and of each record, as soon as it is measured.
+    """
     rates = measure_card(quick=quick)
+    tell({"device": jax.devices()[0].device_kind, "card": rates})
     card = Card(
         product_rate=rates["tf32_operations_per_second"],
         vector_rate=rates["float32_operations_per_second"],
@@ -134,6 +139,7 @@ def measure(
                 _say_left_out(case, contestant.system, error)
                 continue
             records.append(record)
+            tell(dict(record))
             _console.print(
                 f"{case.name}: {contestant.system} {record['us_per_step']:.4g} us,"
                 f" compiled in {record['compile_seconds']:.1f} s", style="dim",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import quality, splits
+from benchmarks import precision, quality, splits
 
 SCORES = {"rmse": 1.0, "mnll": 2.0, "coverage_90": 0.9, "fit_seconds": 3.0}
 
@@ -25,3 +25,21 @@ def test_collapses_are_counted_on_all_splits(quick, tmp_path, capsys):
         cells = (tmp_path / "splits.md").read_text().splitlines()[-1].split(" | ")
         assert cells[1] == "3"
         assert cells[-2] == "2"
+
+
+def test_differences_of_precision_are_between_fits_with_the_same_seed(tmp_path):
+    def record(path, seed, mnll):
+        job = {"data": "powerplant", "path": path, "seed": seed, "max_steps": 20_000}
+        return {"job": job, "result": {"mnll": mnll}}
+
+    records = [record(precision.REFERENCE, seed, 2.0 + seed) for seed in range(3)]
+    records += [record("tf32", seed, 2.0 + seed + 0.001 * (seed - 2)) for seed in (1, 2)]
+    precision.report(records, tmp_path)
+    cells = (tmp_path / "precision.md").read_text().splitlines()[-1].split(" | ")
+    assert cells[1:] == ["tf32", "3.4995", "-0.0005", "0.0005", "2 |"]
+
+
+def test_quick_numbers_never_become_the_table_of_precision(tmp_path):
+    (job,) = precision.jobs(quick=True)
+    precision.report([{"job": job, "result": {"mnll": 1.0}}], tmp_path)
+    assert not list(tmp_path.iterdir())

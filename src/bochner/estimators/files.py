@@ -61,6 +61,9 @@ _SCALING_NAMES = {
     for kind, scaling in (("input", InputScaling), ("target", TargetScaling))
     for field in dataclasses.fields(scaling)
 }
+# Settings that files of the same format may lack, with what was done before there was a choice.
+_ADDED_LATER = {"precision": "float32"}
+
 _MAY_BE_NONE = {"max_steps", "max_seconds"}
 _LIMITS = {"n_layers": 1_000, "n_members": 1_000, "n_mc_predict": 100_000}
 # Whatever a check has let through ends as an error about the file, and never as a crash.
@@ -206,7 +209,7 @@ def _check_names(header: Mapping[str, Any], name: str) -> None:
 
 
 def _config_from(header: Mapping[str, Any], kind: type[BaseDeepGP], n_values: int) -> Config:
-    values = taken(header, "config", dict)
+    values = {**_ADDED_LATER, **taken(header, "config", dict)}
     fields = {field.name for field in dataclasses.fields(Config)}
     if values.keys() != fields:
         raise ModelFileError(f"its configuration lacks or adds {listed(values.keys() ^ fields)}.")
