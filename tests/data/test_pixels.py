@@ -12,7 +12,6 @@ from bochner.data.pixels import PixelTable, table_for_batches
 from bochner.data.table import Table
 from bochner.estimators import fitting
 
-
 # XLA multiplies with the inverse of what it is asked to divide by.
 ONE_ROUNDING = 2**-23
 
