@@ -78,9 +78,9 @@ def settings(job: Job) -> dict[str, Any]:
         if mnist:
             own |= {"units": 800, "batch_size": 1000, "learning_rate": 0.001}
     if method == "dgp-ep":
-        own |= {"n_layers": job["n_hidden"] + 1, "n_steps": 400}
+        own |= {"n_layers": job["n_hidden"] + 1, "n_steps": 2_000}
         if mnist:
-            own |= {"width": 50, "n_inducing": 500, "learning_rate": 0.001, "n_steps": 500}
+            own |= {"width": 50, "n_inducing": 500, "learning_rate": 0.001}
     if method == "var-gp":
         own |= {"batch_size": 200}
     if job.get("quick"):

@@ -7,7 +7,7 @@ Each layer has inducing values u with the prior p(u) and one factor g(u), which 
 
 with Phi the log normalizer of a Gaussian, is maximized over the factors, the inducing points and theta by Adam. Z_n
 needs the law of a row's last function values under the cavity: a Gaussian is moved through the layers, its first two
-moments matched in each.
+moments matched in each. Everything is in double precision.
 """
 
 import dataclasses
@@ -24,10 +24,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from bochner.data.scaling import PREPROCESSINGS, TargetScaling
 from experiments.baselines.inducing import cluster_centers
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
-from experiments.baselines.jax_training import JaxTraining, in_parts, single
+from experiments.baselines.jax_training import JaxTraining, in_parts
 from experiments.baselines.predictive import GaussianMixture
 
-_JITTER = 1e-4
+_JITTER = 1e-6
 _START_PRECISION = 100.0
 _START_NOISE = 0.01
 
@@ -65,14 +65,14 @@ def start_layer(
     """Start a layer whose posterior at the inducing points is near given values."""
     m, d_in = inducing.shape
     layer = EPLayer(
-        inducing=jnp.asarray(inducing, jnp.float32),
+        inducing=jnp.asarray(inducing),
         log_variance=jnp.zeros(()),
         log_lengthscale=jnp.full((d_in,), 0.5 * math.log(d_in)),
         log_noise=jnp.asarray(math.log(_START_NOISE)),
         linear=jnp.zeros((targets.shape[1], m)),
         root=jnp.broadcast_to(math.sqrt(precision) * jnp.eye(m)[None], (targets.shape[1], m, m)),
     )
-    whitened = solve_triangular(_cholesky(layer), jnp.asarray(targets, jnp.float32), lower=True)
+    whitened = solve_triangular(_cholesky(layer), jnp.asarray(targets), lower=True)
     return layer._replace(linear=(1.0 + precision) * whitened.T)
 
 
@@ -103,14 +103,16 @@ def propagate(layer: EPLayer, law: Law | Array, mean: Array, covariance: Array) 
 
 
 def _propagate_law(layer: EPLayer, law: Law, mean: Array, covariance: Array) -> Law:
-    factor = _cholesky(layer)
-    m = factor.shape[0]
-    first = solve_triangular(factor, kernel_mean(layer, law).T, lower=True)
-    # L^-1 Psi2 L^-T for each row, by products: solving for each row takes several times as long.
-    inverse = solve_triangular(factor, jnp.eye(m), lower=True)
-    white = inverse @ kernel_second_moment(layer, law) @ inverse.T
+    m = layer.inducing.shape[0]
+    inverse = solve_triangular(_cholesky(layer), jnp.eye(m), lower=True)
+    first = inverse @ kernel_mean(layer, law).T
+    # The variance is a trace of Psi2 with a matrix for each output. That matrix takes the roots of the prior, since
+    # there is one of it and one of Psi2 a row; what then cancels is why all this is in double precision.
     gain = covariance + mean[:, :, None] * mean[:, None, :] - jnp.eye(m)[None]
-    change = jnp.einsum("nij,dij->nd", white, gain)
+    weights = inverse.T @ gain @ inverse
+    i, j = _pairs(m)
+    both = jnp.where(i == j, 1.0, 2.0)[None, :] * weights[:, i, j]
+    change = kernel_second_moments(layer, law) @ both.T
     output_mean = (mean @ first).T
     variance = jnp.exp(layer.log_variance) + change - output_mean**2
     # What rounding leaves of a variance must not become negative.
@@ -127,18 +129,24 @@ def kernel_mean(layer: EPLayer, law: Law) -> Float[Array, "n m"]:
     return jnp.exp(layer.log_variance + exponent + log_factor[:, None])
 
 
-def kernel_second_moment(layer: EPLayer, law: Law) -> Float[Array, "n m m"]:
-    """Compute `E k(z, x) k(x, z')` for Gaussian x (Psi2)."""
+def kernel_second_moments(layer: EPLayer, law: Law) -> Float[Array, "n pairs"]:
+    """Compute `E k(z, x) k(x, z')` for Gaussian x (Psi2), for each pair of inducing points once."""
     Z, scale = layer.inducing, jnp.exp(2 * layer.log_lengthscale)
-    middle = 0.5 * (Z[:, None, :] + Z[None, :, :])
-    distance = jnp.sum((Z[:, None, :] - Z[None, :, :]) ** 2 / (4 * scale)[None, None, :], axis=2)
+    i, j = _pairs(Z.shape[0])
+    middle = 0.5 * (Z[i] + Z[j])
+    distance = jnp.sum((Z[i] - Z[j]) ** 2 / (4 * scale)[None, :], axis=1)
     width = scale[None, :] + 2 * law.variance
-    exponent = -distance[None] - sum(
-        (law.mean[:, d, None, None] - middle[None, :, :, d]) ** 2 / width[:, d, None, None]
-        for d in range(Z.shape[1])
-    )
-    log_factor = -0.5 * jnp.sum(jnp.log(width / scale[None, :]), axis=1)
-    return jnp.exp(2 * layer.log_variance + exponent + log_factor[:, None, None])
+    # The squares (mean - middle)^2 / width, summed over inputs, as one product of matrices.
+    of_rows = jnp.concatenate([2 * law.mean / width, -1 / width], axis=1)
+    of_pairs = jnp.concatenate([middle, middle**2], axis=1)
+    of_row = jnp.sum(law.mean**2 / width + 0.5 * jnp.log(width / scale[None, :]), axis=1)
+    exponent = of_rows @ of_pairs.T - distance[None, :] - of_row[:, None]
+    return jnp.exp(2 * layer.log_variance + exponent)
+
+
+def _pairs(m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Number the pairs of m points, each once."""
+    return np.triu_indices(m)
 
 
 def energy(
@@ -226,11 +234,12 @@ class _Settings(JaxTraining):
 class DGPEPRegressor(_Settings):
     """Gaussian noise."""
 
+    @jax.enable_x64(True)
     def fit(
         self, X: np.ndarray, y: np.ndarray, *, seed: int, observer: Observer | None = None
     ) -> RegressionPredictor:
         scaling, targets = PREPROCESSINGS[self.preprocessing](X), TargetScaling.standard(y[:, None])
-        data = single(scaling(X)), single(targets(y[:, None]))
+        data = scaling(X).astype(float), targets(y[:, None]).astype(float)
 
         def loss(layers, batch, key):
             X_batch, Y = batch
@@ -245,8 +254,9 @@ class DGPEPRegressor(_Settings):
             return jnp.stack(predictive_law(layers, X))
 
         def predictor(layers) -> RegressionPredictor:
+            @jax.enable_x64(True)
             def predict(X_new: np.ndarray) -> GaussianMixture:
-                rows = single(scaling(X_new))
+                rows = scaling(X_new).astype(float)
                 found = in_parts(lambda part: moments(layers, part), rows, self.batch_size)
                 mean, variance = found[..., 0]
                 law = GaussianMixture.of_one(mean, np.sqrt(variance))
@@ -262,11 +272,12 @@ class DGPEPRegressor(_Settings):
 class DGPEPClassifier(_Settings):
     """Softmax, by samples."""
 
+    @jax.enable_x64(True)
     def fit(
         self, X: np.ndarray, y: np.ndarray, *, seed: int, observer: Observer | None = None
     ) -> ClassificationPredictor:
         scaling = PREPROCESSINGS[self.preprocessing](X)
-        data = single(scaling(X)), np.asarray(y, np.int32)
+        data = scaling(X).astype(float), np.asarray(y, np.int32)
 
         def loss(layers, batch, key):
             X_batch, labels = batch
@@ -284,9 +295,12 @@ class DGPEPClassifier(_Settings):
             return jnp.mean(jax.nn.softmax(F), axis=0)
 
         def predictor(layers) -> ClassificationPredictor:
-            return lambda X_new: in_parts(
-                lambda part: run(layers, part), single(scaling(X_new)), self.batch_size
-            )
+            @jax.enable_x64(True)
+            def predict(X_new: np.ndarray) -> np.ndarray:
+                rows = scaling(X_new).astype(float)
+                return in_parts(lambda part: run(layers, part), rows, self.batch_size)
+
+            return predict
 
         start = self.start(data[0], int(y.max()) + 1, seed)
         return self.learned(loss, start, data, predictor, seed=seed, observer=observer)
