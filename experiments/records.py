@@ -66,8 +66,8 @@ RACES = {
         "99.14 %",
         n_seeds=1,
     ),
-    "airline": Race("airline", "paper", _FLIGHTS, None, 60, "hours, on 5 million of 2008"),
-    "airline_2001": Race("airline_2001", "paper", _FLIGHTS, None, 60, "hours, on 5 million of 2008"),
+    "airline": Race("airline", "paper", _FLIGHTS, None, 60, "less than a couple of hours, on 2008"),
+    "airline_2001": Race("airline_2001", "paper", _FLIGHTS, None, 60, "less than a couple of hours, on 2008"),
     "depth-30": Race(
         "airline",
         "paper",
