@@ -36,7 +36,9 @@ def run(n_shapes: int, seed: int) -> bool:
     for number in range(n_shapes):
         shape = _draw_shape(generator, small=interpret)
         path = PallasLayer(
-            list(Precision)[number % len(Precision)], list(Sine)[number % 2], interpret=interpret
+            list(Precision)[number % len(Precision)],
+            list(Sine)[number // len(Precision) % 2],
+            interpret=interpret,
         )
         try:
             distances = _distances(path, generator, **shape)

@@ -20,6 +20,18 @@ def test_one_tiny_case_runs_on_any_device():
     gpu.print_tables(measured)
 
 
+def test_a_system_that_fails_costs_no_other_its_record(monkeypatch, capsys):
+    def broken(*_):
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(gpu, "_plain_jax", broken)
+    told = []
+    gpu.measure(quick=True, systems=["bochner-xla", "plain-jax"], tell=told.append)
+    assert [line.get("system") for line in told] == [None, "bochner-xla"]
+    assert set(told[0]) == {"device", "card"}
+    assert "plain-jax left out: RuntimeError: no such luck" in capsys.readouterr().err
+
+
 def test_kernels_agree_with_double_precision_and_leave_nothing_unwritten(capsys):
     assert check_fused.run(n_shapes=2, seed=0)
     assert "2 of 2 shapes agree" in capsys.readouterr().out

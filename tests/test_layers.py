@@ -7,7 +7,7 @@ import pytest
 
 from bochner.kernels import KERNELS
 from bochner.layers import Layer, LayerNoise, LayerSettings, Stack, group_equal
-from bochner.reparameterization import DrawWeights
+from bochner.reparameterization import DrawWeights, LocalReparameterization
 from bochner.spectra import SPECTRA, VarResampled
 from tests.examples import inputs, setting, shaken
 from tests.reference import deep_gp, gaussians
@@ -17,8 +17,8 @@ def started(*args, d_in=2, seed=0, **options):
     return shaken(Layer.start(setting(*args, **options), d_in=d_in, key=jax.random.key(seed)), seed)
 
 
-def noise_of(layer, seed=0):
-    shapes = layer.noise_shapes(DrawWeights(), batch=0)
+def noise_of(layer, seed=0, reparameterization=None, batch=0):
+    shapes = layer.noise_shapes(reparameterization or DrawWeights(), batch=batch)
     leaves, structure = jax.tree.flatten(shapes)
     generator = np.random.default_rng(seed)
     return structure.unflatten([jnp.asarray(generator.normal(size=leaf.shape)) for leaf in leaves])
@@ -69,20 +69,23 @@ def test_the_divergence_is_that_of_the_weights_plus_that_of_the_frequencies(omeg
     assert float(layer.kl()) == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize("reparameterization", [DrawWeights(), LocalReparameterization()])
 @pytest.mark.parametrize("fed", [False, True])
 @pytest.mark.parametrize("omega", SPECTRA)
-def test_a_stack_equals_its_layers_in_sequence(omega, fed, x64):
+def test_a_stack_equals_its_layers_in_sequence(omega, fed, reparameterization, x64):
     d_in = 5 if fed else 3
     layers = [started(omega=omega, d_in=d_in, seed=seed) for seed in range(4)]
     stack = Stack.of(layers)
-    noises = [noise_of(layer, seed) for seed, layer in enumerate(layers)]
     F, X = inputs(d_in=3), inputs(d_in=2, seed=1)
+    noises = [
+        noise_of(layer, seed, reparameterization, batch=len(F)) for seed, layer in enumerate(layers)
+    ]
     extra = (X,) if fed else ()
     stacked_noise = jax.tree.map(lambda *leaves: jnp.stack(leaves), *noises)
-    actual = stack((F, *extra), stacked_noise, DrawWeights())
+    actual = stack((F, *extra), stacked_noise, reparameterization)
     expected = F
     for layer, noise in zip(layers, noises, strict=True):
-        expected = layer((expected, *extra), noise, DrawWeights())
+        expected = layer((expected, *extra), noise, reparameterization)
     np.testing.assert_allclose(actual, expected, rtol=1e-9)
     assert float(stack.kl()) == pytest.approx(sum(float(layer.kl()) for layer in layers))
 

@@ -36,6 +36,13 @@ def test_rows_are_those_of_a_plain_table():
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=ONE_ROUNDING), ours, plain)
 
 
+def test_steps_of_all_rows_get_numbers():
+    X = images() / 255.0
+    table, index = table_for_batches(X, np.zeros((40, 1))).in_steps(40, (0,)).take(0, 1, 1)
+    assert index is None
+    np.testing.assert_allclose(table.X, X, rtol=ONE_ROUNDING)
+
+
 @pytest.mark.parametrize(
     "X",
     [

@@ -9,8 +9,9 @@ import pytest
 
 from bochner.kernels import KERNELS
 from bochner.ops import PallasLayer, XlaLayer
-from bochner.ops.fused_layer import CosineSine, Precision, ReluPower, Sine
+from bochner.ops.fused_layer import CosineSine, Precision, ReluPower, Sine, activations
 from bochner.ops.fused_layer.choice import NarrowTiles, Sizes, WideTiles, choose
+from bochner.ops.fused_layer.narrow import Narrow, narrow_layer
 from tests.reference import fused_layer as reference
 
 # Rows, frequencies and widths around the edges of tiles; inputs of two counts stand for fed ones.
@@ -137,6 +138,47 @@ def test_both_sines_are_sines_far_from_zero():
         parts = CosineSine(sine).parts(x)
         for part, exact in zip(parts, (np.cos, np.sin), strict=True):
             np.testing.assert_allclose(part, exact(np.asarray(x, np.float64)), rtol=0, atol=5e-7)
+
+
+def test_the_sine_of_the_card_gets_an_angle_without_whole_turns(monkeypatch):
+    """What a GPU does, with its instructions emulated: products are exact before they are added."""
+
+    def fused(a, b, c, *, interpret):
+        assert not interpret
+        a, b, c = (np.asarray(x, np.float64) for x in (a, b, c))
+        return jnp.asarray((a * b + c).astype(np.float32))
+
+    def of_small_angles(function):
+        def emulated(x):
+            assert np.abs(x).max() < 3.1416
+            return function(np.asarray(x, np.float64))
+
+        return emulated
+
+    monkeypatch.setattr(activations, "multiply_add", fused)
+    monkeypatch.setattr(activations, "fast_sine", of_small_angles(np.sin))
+    monkeypatch.setattr(activations, "fast_cosine", of_small_angles(np.cos))
+    x = jnp.linspace(-2e4, 2e4, 100_001, dtype=jnp.float32)
+    cosine, sine = CosineSine(Sine.HARDWARE).parts(x, interpret=False)
+    exact = np.asarray(x, np.float64)
+    np.testing.assert_allclose(cosine, np.cos(exact), rtol=0, atol=5e-7)
+    np.testing.assert_allclose(sine, np.sin(exact), rtol=0, atol=5e-7)
+
+
+@pytest.mark.parametrize("moments", [False, True])
+@pytest.mark.parametrize("at_once", [1, 3, 4])
+def test_loops_that_take_several_at_once_leave_none_out(at_once, moments):
+    """Splits of 10 and rows of 9 are no multiples of what a turn takes, and the last ones are shorter."""
+    batch, widths, n_rf, d_out = 31, (2, 3), 37, 2
+    arguments = arrays((batch, widths, n_rf, d_out), "rbf", moments=moments)
+    tiles = NarrowTiles(32, 1, 10, 32, 9, frequencies_at_once=at_once, rows_at_once=at_once)
+    layer = Narrow(CosineSine(), tiles, interpret=True)
+
+    class Forced(PallasLayer):
+        def _fused(self, kernel, inputs, Omega, weights):
+            return narrow_layer(layer, inputs, Omega, weights)
+
+    assert_agrees(Forced(interpret=True), "rbf", arguments)
 
 
 def test_kernels_name_the_activation_that_they_apply():

@@ -1,18 +1,24 @@
 """Divergence and early stopping."""
 
 import contextlib
+import dataclasses
 import re
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 
+from benchmarks import bochner_model
+from benchmarks.configurations import A
 from bochner.likelihoods import Gaussian
+from bochner.reparameterization import DrawWeights
 from bochner.training import Plan, TrainingDivergedError
+from bochner.training.chunk import run_chunk
 from bochner.training.loop import HeldOut
-from tests.training.problems import leaves, model, short_training
+from tests.training.problems import leaves, model, short_training, table
 
 # Adam's first step, then rest.
 ONE_STEP = optax.chain(optax.adam(1.0), optax.scale_by_schedule(lambda count: count == 0))
@@ -43,12 +49,34 @@ def one_large_step(max_steps):
 
 
 def test_training_goes_on_with_a_halved_rate_from_finite_parameters():
-    with pytest.warns(RuntimeWarning, match="back to step 0, with the learning rate halved to 50"):
+    message = "back to step 0; .*the learning rate is halved to 50"
+    with pytest.warns(RuntimeWarning, match=message):
         trained = one_large_step(max_steps=200)
     assert trained.n_steps == 200
     assert trained.history[-1].learning_rate in (50.0, 25.0, 12.5)
     assert all(np.isfinite(leaf).all() for leaf in leaves(trained))
     assert np.isfinite([record.elbo for record in trained.history]).all()
+
+
+def test_steps_that_overflow_are_left_out():
+    """One row of sixty, in a step out of six, has a bound that overflows at any rate."""
+    wild = table()
+    wild = dataclasses.replace(wild, X=wild.X.at[7].set(1e30))
+    with pytest.warns(RuntimeWarning, match="steps that overflow are left out") as caught:
+        trained = short_training(rows=wild, batch_size=10)
+    assert len(caught) == 1
+    assert trained.n_steps == 60
+    assert trained.history[-1].elbo > trained.history[0].elbo
+    assert all(np.isfinite(leaf).all() for leaf in leaves(trained))
+
+
+def test_where_nothing_overflows_nothing_is_left_out():
+    inputs, state = bochner_model.chunk(A, 1, DrawWeights())
+    careful = dataclasses.replace(inputs, skip_overflow=True)
+    copies = [jax.tree.map(jnp.copy, state) for _ in range(2)]
+    plain, guarded = (run_chunk(*pair) for pair in zip((inputs, careful), copies, strict=True))
+    for ours, theirs in zip(jax.tree.leaves(guarded), jax.tree.leaves(plain), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:the bound became non-finite")

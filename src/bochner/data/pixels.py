@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped, UInt8
 
-from bochner.data.table import Table
+from bochner.data.table import StepsInMemory, Table
 
 _LARGEST = 255
 _FEWEST_PIXELS = 64
@@ -25,6 +25,12 @@ class PixelTable(Table):
     X: UInt8[Array, "n d_in"]
     Y: Shaped[Array, "n targets"]
     weights: Float[Array, " n"]
+
+    def in_steps(self, batch_size: int, seed: tuple[int, ...]) -> StepsInMemory:
+        """Cut the rows into training steps; steps of all rows have nothing to gather, and get numbers."""
+        if batch_size < self.n_rows:
+            return super().in_steps(batch_size, seed)
+        return Table(_decoded(self.X), self.Y, self.weights).in_steps(batch_size, seed)
 
     def rows(self, index: Int[Array, " batch"]) -> Table:
         """Gather some rows."""

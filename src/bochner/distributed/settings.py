@@ -20,7 +20,7 @@ class AbstractDistribution(ABC):
     def engine(self, platform: str | None = None) -> AbstractEngine:
         """Make the engine for one training; `platform` is such as "cpu", None is JAX's default."""
 
-    def check(self, *, averaging: float, kl_warmup: float) -> None:  # noqa: B027
+    def check(self, *, averaging: float, kl_warmup: float, precision: str) -> None:  # noqa: B027
         """Refuse settings of the training that it does not know, before anything is started."""
 
     @property
@@ -107,8 +107,13 @@ class Asynchronous(AbstractDistribution):
                     f"`{name}` must be a whole number of at least {least}; got {value!r}."
                 )
 
-    def check(self, *, averaging: float, kl_warmup: float) -> None:  # noqa: D102
+    def check(self, *, averaging: float, kl_warmup: float, precision: str) -> None:  # noqa: D102
         check_known(averaging, kl_warmup)
+        if precision != "float32":
+            raise ValueError(
+                f'asynchronous workers multiply in float32; got `precision="{precision}"`. Leave it '
+                "open, or train on one device or on devices in step."
+            )
 
     def engine(self, platform: str | None = None) -> AbstractEngine:  # noqa: D102
         names = [field.name for field in dataclasses.fields(WorkerSettings)]

@@ -295,7 +295,7 @@ class Fitting(Parameters):
         # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
         weights = self.total_weight_ / rows.weights.sum() * kept.weights
         with self._on_device():
-            # Other engines and objectives want all rows of a table, and not those of one step after another.
+            # Workers take the columns of a table, and the evidence all its rows, without gathering any.
             gathered = self.distributed is None and config.batch_size < len(kept.X)
             table = (table_for_batches if gathered else Table.of)(kept.X, kept.Y, weights)
         self._learn(config, table, held_out, rows, rows.digest() if self.checkpoint else "")
@@ -307,7 +307,11 @@ class Fitting(Parameters):
         n_past = self.history_[-1]["step"] if self.history_ else 0
         self.trained_weight_ = data.total_weight
         if self.distributed is not None:
-            self.distributed.check(averaging=config.averaging, kl_warmup=config.kl_warmup)
+            self.distributed.check(
+                averaging=config.averaging,
+                kl_warmup=config.kl_warmup,
+                precision=config.precision,
+            )
         with self._on_device(), self._engine() as engine:
             engine.check_same(lambda: f"{config} {data.total_weight} {sample.digest()}")
             callbacks = list(self.callbacks or []) if engine.is_first else []

@@ -23,6 +23,9 @@ from bochner.training.stages import Stage
 _NOISE_NUMBERS = 2**20  # a few megabytes, near the caches of a CPU
 _NOISE_NUMBERS_ON_ACCELERATORS = 2**26  # to start a chunk costs as much as several steps
 _MAX_STEPS = 256
+_LARGEST_GRADIENT = (
+    1e4  # of the objective a row, whose gradients are below one but for the first steps
+)
 
 _COMPILER_OPTIONS = {**WIDE_VECTORS, **NO_SEARCH}
 
@@ -58,6 +61,8 @@ class ChunkInputs(eqx.Module):
         averaging: share of the running average that a step keeps; only where the state has one.
         kl_weight: what the KL counts, over the budget.
         objective: what is maximized.
+        skip_overflow: leave out steps whose bound is not finite or whose gradient is huge; the bound is the mean of
+            the others.
         batch_sharding: how the rows of a batch are spread over devices; None where there is one.
     """
 
@@ -78,6 +83,7 @@ class ChunkInputs(eqx.Module):
     objective: AbstractObjective = Elbo()
     kl_weight: KLWeight = KLWeight()
     averaging: float = eqx.field(static=True, default=0.0)
+    skip_overflow: bool = eqx.field(static=True, default=False)
     batch_sharding: NamedSharding | None = eqx.field(static=True, default=None)
 
 
@@ -109,7 +115,7 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
     first_average = None if state.average is None else ravel_pytree(state.average)[0]
 
     def step(i, carry):
-        parameters, average, optimizer_state, totals = carry
+        parameters, average, optimizer_state, totals, n_added = carry
         fraction = inputs.fractions[0] + i * inputs.fractions[1]
         batch = table if inputs.index is None else table.rows(inputs.index[i])
         batch = _spread(batch, inputs.batch_sharding)
@@ -127,14 +133,23 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         parameters, average, optimizer_state = _whole(
             (parameters, average, optimizer_state), inputs.batch_sharding
         )
-        return parameters, average, optimizer_state, jax.tree.map(jnp.add, totals, bound)
+        totals = jax.tree.map(jnp.add, totals, bound)
+        new = parameters, average, optimizer_state, totals, n_added
+        if not inputs.skip_overflow:
+            return new
+        # An optimizer's averages would remember a huge gradient for thousands of steps.
+        sound = jnp.isfinite(bound.elbo) & (jnp.sum(gradient**2) < _LARGEST_GRADIENT**2)
+        kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), new, carry)
+        return *kept[:-1], n_added + sound
 
     totals = Bound(*(jnp.zeros(()) for _ in Bound._fields))
+    n_added = jnp.zeros((), jnp.int32) if inputs.skip_overflow else None
     run_steps = _run_some if _on_cpu() else _run_known_number
-    parameters, average, optimizer_state, totals = run_steps(
-        step, (first_parameters, first_average, state.optimizer_state, totals), inputs
+    parameters, average, optimizer_state, totals, n_added = run_steps(
+        step, (first_parameters, first_average, state.optimizer_state, totals, n_added), inputs
     )
-    mean = jax.tree.map(lambda total: total / inputs.n_steps, totals)
+    n_steps = inputs.n_steps if n_added is None else n_added
+    mean = jax.tree.map(lambda total: total / n_steps, totals)
     averaged = None if average is None else unravel(average)
     return State(unravel(parameters), optimizer_state, averaged), mean
 

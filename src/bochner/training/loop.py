@@ -238,6 +238,11 @@ class _Run:
         state = State(learned, self.optimizer.init(learned), average)
         return self.engine.everywhere(state), self.engine.everywhere(held)
 
+    def _with_new_optimizer(self, state: State) -> State:
+        """Give a copy whose optimizer has forgotten its averages, which a huge gradient may have spoiled."""
+        learned, average = _copied(state.learned), _copied(state.average)
+        return self.engine.everywhere(State(learned, self.optimizer.init(learned), average))
+
     def _enter(self, stage: Stage) -> None:
         if stage == self.stage:
             return
@@ -290,6 +295,8 @@ class _Run:
             stage=self.stage,
             schedule=self.schedule,
             averaging=self.averaging,
+            # Gradients of many layers can overflow for some batches, whatever the rate is.
+            skip_overflow=self.halvings > 0,
             kl_weight=self.kl_weight,
             objective=self.objective,
             reparameterization=self.reparameterization,
@@ -432,12 +439,12 @@ class _Run:
             )
         self.halvings += 1
         self.step, self.stage = self.snapshot.step, self.snapshot.stage
-        self.state, self.held = _copied(self.snapshot.state), self.snapshot.held
+        self.state, self.held = self._with_new_optimizer(self.snapshot.state), self.snapshot.held
         self.fresh_snapshot = self.snapshot
         self.pending = []
         warnings.warn(
-            f"the bound became non-finite near {where}: back to step {self.step:,}, with the "
-            f"learning rate halved to {self._step_size():g}.",
+            f"the bound became non-finite near {where}: back to step {self.step:,}; from there on steps "
+            f"that overflow are left out, and the learning rate is halved to {self._step_size():g}.",
             RuntimeWarning,
             stacklevel=4,
         )

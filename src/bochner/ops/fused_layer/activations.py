@@ -34,7 +34,7 @@ class Sine(enum.Enum):
     """The polynomials of `bochner.ops.sincos`, to about 1e-7."""
 
     HARDWARE = "hardware"
-    """The special-function unit, to about 5e-7; the interpreter uses the library functions."""
+    """The special-function unit, to about 1e-6; the interpreter uses the library functions."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from bochner.ops.fused_layer.precision import Precision
 
 Inputs = tuple[Float[Array, "_ batch"], ...]
 
+_LEAST_CAPABILITY = 8.0
+
 
 @runtime_checkable
 class Features(Protocol):
@@ -111,13 +113,18 @@ class AutomaticLayer(AbstractPath):
     precision: Precision = eqx.field(static=True, default=Precision.FLOAT32)
 
     def outputs(self, kernel, inputs, Omega, W):  # noqa: D102
-        return XlaLayer(self.precision).outputs(kernel, inputs, Omega, W)
+        return self._plain.outputs(kernel, inputs, Omega, W)
 
     def moments(self, kernel, inputs, Omega, mean, variance):  # noqa: D102
-        return XlaLayer(self.precision).moments(kernel, inputs, Omega, mean, variance)
+        return self._plain.moments(kernel, inputs, Omega, mean, variance)
 
     def on_one_device(self):  # noqa: D102
-        return PallasLayer(self.precision, where_faster=True) if _on_nvidia_gpu() else self
+        return PallasLayer(self.precision, where_faster=True) if _has_kernels(_device()) else self
+
+    @property
+    def _plain(self) -> XlaLayer:
+        # Rounded products are what GPUs are fast at; elsewhere they cost accuracy and gain nothing.
+        return XlaLayer(self.precision) if _device().platform == "gpu" else XlaLayer()
 
 
 class PallasLayer(AbstractPath):
@@ -207,11 +214,17 @@ class PallasLayer(AbstractPath):
         return None if slower else tiles
 
 
-def _on_nvidia_gpu() -> bool:
-    """Whether the device that JAX uses now has the instructions of the kernels."""
+def _device() -> jax.Device:
+    """The device that JAX uses now."""
     chosen = jax.config.values["jax_default_device"]
-    device = chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
-    return device.device_kind.startswith("NVIDIA")
+    return chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
+
+
+def _has_kernels(device: jax.Device) -> bool:
+    """Whether Triton compiles for the device: an NVIDIA GPU of compute capability 8 or more."""
+    if not device.device_kind.startswith("NVIDIA"):
+        return False
+    return float(getattr(device, "compute_capability", 0)) >= _LEAST_CAPABILITY
 
 
 def project(inputs: Inputs, Omega: Float[Array, "d_in rf"]) -> Float[Array, "rf batch"]:
