@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from jax.flatten_util import ravel_pytree
 
 from benchmarks import bochner_model
 from benchmarks.configurations import A
 from bochner.likelihoods import Gaussian
 from bochner.reparameterization import DrawWeights
-from bochner.training import Plan, TrainingDivergedError
-from bochner.training.chunk import run_chunk
+from bochner.training import Plan, TrainingDivergedError, chunk
+from bochner.training.chunk import State, run_chunk
 from bochner.training.loop import HeldOut
 from tests.training.problems import leaves, model, short_training, table
 
@@ -63,20 +64,39 @@ def test_steps_that_overflow_are_left_out():
     wild = table()
     wild = dataclasses.replace(wild, X=wild.X.at[7].set(1e30))
     with pytest.warns(RuntimeWarning, match="steps that overflow are left out") as caught:
-        trained = short_training(rows=wild, batch_size=10)
+        trained = short_training(rows=wild, batch_size=10, max_steps=1200)
     assert len(caught) == 1
-    assert trained.n_steps == 60
+    assert trained.n_steps == 1200
     assert trained.history[-1].elbo > trained.history[0].elbo
     assert all(np.isfinite(leaf).all() for leaf in leaves(trained))
 
 
-def test_where_nothing_overflows_nothing_is_left_out():
+def careful_chunks(optimizer, n_steps):
+    """The same steps twice: as always, and with care."""
     inputs, state = bochner_model.chunk(A, 1, DrawWeights())
-    careful = dataclasses.replace(inputs, skip_overflow=True)
+    inputs = dataclasses.replace(
+        inputs, optimizer=optimizer, n_steps=jnp.asarray(n_steps, jnp.int32)
+    )
+    state = State(state.learned, optimizer.init(state.learned))
     copies = [jax.tree.map(jnp.copy, state) for _ in range(2)]
-    plain, guarded = (run_chunk(*pair) for pair in zip((inputs, careful), copies, strict=True))
-    for ours, theirs in zip(jax.tree.leaves(guarded), jax.tree.leaves(plain), strict=True):
+    pairs = zip((inputs, dataclasses.replace(inputs, careful=True)), copies, strict=True)
+    return ravel_pytree(state.learned)[0], *(run_chunk(*pair) for pair in pairs)
+
+
+def test_care_changes_nothing_where_gradients_are_short(monkeypatch):
+    monkeypatch.setattr(chunk, "LONGEST_GRADIENT", 1e6)
+    _, plain, careful = careful_chunks(optax.adam(1.0), 20)
+    for ours, theirs in zip(jax.tree.leaves(careful), jax.tree.leaves(plain), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_care_shortens_a_long_gradient_and_keeps_its_direction(monkeypatch):
+    monkeypatch.setattr(chunk, "LONGEST_GRADIENT", 1e-3)
+    before, *after = careful_chunks(optax.sgd(1.0), 1)
+    plain, careful = (ravel_pytree(state.learned)[0] - before for state, _ in after)
+    length = jnp.linalg.norm(plain)
+    assert length > 1e-4
+    np.testing.assert_allclose(careful, 1e-5 / length * plain, rtol=2e-2, atol=3e-7)
 
 
 @pytest.mark.filterwarnings("ignore:the bound became non-finite")

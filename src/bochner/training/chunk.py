@@ -23,9 +23,8 @@ from bochner.training.stages import Stage
 _NOISE_NUMBERS = 2**20  # a few megabytes, near the caches of a CPU
 _NOISE_NUMBERS_ON_ACCELERATORS = 2**26  # to start a chunk costs as much as several steps
 _MAX_STEPS = 256
-_LARGEST_GRADIENT = (
-    1e4  # of the objective a row, whose gradients are below one but for the first steps
-)
+LONGEST_GRADIENT = 1.0
+"""To which careful steps shorten a gradient of the objective a row, which is shorter but for first steps."""
 
 _COMPILER_OPTIONS = {**WIDE_VECTORS, **NO_SEARCH}
 
@@ -61,8 +60,8 @@ class ChunkInputs(eqx.Module):
         averaging: share of the running average that a step keeps; only where the state has one.
         kl_weight: what the KL counts, over the budget.
         objective: what is maximized.
-        skip_overflow: leave out steps whose bound is not finite or whose gradient is huge; the bound is the mean of
-            the others.
+        careful: leave out steps whose bound or gradient overflows, and shorten long gradients; the bound is the mean
+            of the other steps.
         batch_sharding: how the rows of a batch are spread over devices; None where there is one.
     """
 
@@ -83,7 +82,7 @@ class ChunkInputs(eqx.Module):
     objective: AbstractObjective = Elbo()
     kl_weight: KLWeight = KLWeight()
     averaging: float = eqx.field(static=True, default=0.0)
-    skip_overflow: bool = eqx.field(static=True, default=False)
+    careful: bool = eqx.field(static=True, default=False)
     batch_sharding: NamedSharding | None = eqx.field(static=True, default=None)
 
 
@@ -123,6 +122,10 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         gradient, bound = objective_gradient(
             inputs, parameters, unravel, batch, step_noise, fraction
         )
+        squared_norm = jnp.sum(gradient**2) if inputs.careful else jnp.zeros(())
+        if inputs.careful:
+            # An optimizer's averages would remember a long one for thousands of steps.
+            gradient = gradient * jnp.minimum(1.0, LONGEST_GRADIENT * jax.lax.rsqrt(squared_norm))
         updates, optimizer_state = inputs.optimizer.update(
             unravel(gradient), optimizer_state, unravel(parameters)
         )
@@ -135,15 +138,14 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         )
         totals = jax.tree.map(jnp.add, totals, bound)
         new = parameters, average, optimizer_state, totals, n_added
-        if not inputs.skip_overflow:
+        if not inputs.careful:
             return new
-        # An optimizer's averages would remember a huge gradient for thousands of steps.
-        sound = jnp.isfinite(bound.elbo) & (jnp.sum(gradient**2) < _LARGEST_GRADIENT**2)
-        kept = jax.tree.map(lambda new, old: jnp.where(sound, new, old), new, carry)
-        return *kept[:-1], n_added + sound
+        finite = jnp.isfinite(bound.elbo) & jnp.isfinite(squared_norm)
+        kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), new, carry)
+        return *kept[:-1], n_added + finite
 
     totals = Bound(*(jnp.zeros(()) for _ in Bound._fields))
-    n_added = jnp.zeros((), jnp.int32) if inputs.skip_overflow else None
+    n_added = jnp.zeros((), jnp.int32) if inputs.careful else None
     run_steps = _run_some if _on_cpu() else _run_known_number
     parameters, average, optimizer_state, totals, n_added = run_steps(
         step, (first_parameters, first_average, state.optimizer_state, totals, n_added), inputs

@@ -27,7 +27,7 @@ from bochner.training.checkpoints import (
     filled,
     named_arrays,
 )
-from bochner.training.chunk import ChunkInputs, State, chunk_capacity
+from bochner.training.chunk import LONGEST_GRADIENT, ChunkInputs, State, chunk_capacity
 from bochner.training.engine import AbstractEngine, OneDevice
 from bochner.training.interruption import listen_for_stop
 from bochner.training.progress import AbstractCallback, Record
@@ -238,10 +238,16 @@ class _Run:
         state = State(learned, self.optimizer.init(learned), average)
         return self.engine.everywhere(state), self.engine.everywhere(held)
 
-    def _with_new_optimizer(self, state: State) -> State:
-        """Give a copy whose optimizer has forgotten its averages, which a huge gradient may have spoiled."""
-        learned, average = _copied(state.learned), _copied(state.average)
-        return self.engine.everywhere(State(learned, self.optimizer.init(learned), average))
+    def _sound(self, state: State) -> State:
+        """Give a copy whose optimizer starts anew if its averages hold long gradients, which it would not forget."""
+        state = _copied(state)
+        numbers = [
+            leaf for leaf in jax.tree.leaves(state.optimizer_state) if eqx.is_inexact_array(leaf)
+        ]
+        if all(bool(jnp.all(jnp.abs(leaf) < LONGEST_GRADIENT**2)) for leaf in numbers):
+            return state
+        fresh = self.engine.everywhere(self.optimizer.init(self.engine.here(state.learned)))
+        return dataclasses.replace(state, optimizer_state=fresh)
 
     def _enter(self, stage: Stage) -> None:
         if stage == self.stage:
@@ -295,8 +301,8 @@ class _Run:
             stage=self.stage,
             schedule=self.schedule,
             averaging=self.averaging,
-            # Gradients of many layers can overflow for some batches, whatever the rate is.
-            skip_overflow=self.halvings > 0,
+            # Gradients through many layers can explode, whatever the rate is.
+            careful=self.halvings > 0,
             kl_weight=self.kl_weight,
             objective=self.objective,
             reparameterization=self.reparameterization,
@@ -439,12 +445,13 @@ class _Run:
             )
         self.halvings += 1
         self.step, self.stage = self.snapshot.step, self.snapshot.stage
-        self.state, self.held = self._with_new_optimizer(self.snapshot.state), self.snapshot.held
+        self.state, self.held = self._sound(self.snapshot.state), self.snapshot.held
         self.fresh_snapshot = self.snapshot
         self.pending = []
         warnings.warn(
-            f"the bound became non-finite near {where}: back to step {self.step:,}; from there on steps "
-            f"that overflow are left out, and the learning rate is halved to {self._step_size():g}.",
+            f"the bound became non-finite near {where}: back to step {self.step:,}; from there on long "
+            "gradients are shortened, steps that overflow are left out, and the learning rate is halved "
+            f"to {self._step_size():g}.",
             RuntimeWarning,
             stacklevel=4,
         )
