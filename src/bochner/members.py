@@ -68,6 +68,11 @@ class Members(eqx.Module):
         keys = jax.random.split(key, n_members)
         return cls(eqx.filter_jit(lambda keys: jax.lax.map(start, keys))(keys), n_members)
 
+    @property
+    def n_layers(self) -> int:
+        """The number of layers of each member."""
+        return self.stacked.n_layers
+
     def each(self) -> list[DeepGP]:
         """Give the members one by one."""
         return [jax.tree.map(lambda leaf: leaf[i], self.stacked) for i in range(self.n_members)]  # noqa: B023

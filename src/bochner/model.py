@@ -74,6 +74,11 @@ class DeepGP(eqx.Module):
         return [self]
 
     @property
+    def n_layers(self) -> int:
+        """The number of layers."""
+        return sum(block.n_layers if isinstance(block, Stack) else 1 for block in self.blocks)
+
+    @property
     def layers(self) -> list[Layer]:
         """The layers one by one, stacks taken apart."""
         single: list[Layer] = []

@@ -38,6 +38,7 @@ from bochner.training.stages import Plan, Stage, trainable
 ADAM = optax.flatten(optax.adam(1.0))
 
 _N_RECORDS = 100
+_MANY_LAYERS = 10
 _MAX_HALVINGS = 3
 
 
@@ -159,6 +160,8 @@ class _Run:
         self.started = time.monotonic()
         self.seconds = 0.0
         self.step, self.halvings = 0, 0
+        # Gradients through many layers explode now and then, and what that does to the parameters stays.
+        self.careful = model.n_layers >= _MANY_LAYERS
         self.stage = plan.stage(0, 0.0)
         self.state, self.held = self._begin_stage(model, self.stage)
         # A snapshot is trusted only once a bound computed from it came out finite.
@@ -301,8 +304,7 @@ class _Run:
             stage=self.stage,
             schedule=self.schedule,
             averaging=self.averaging,
-            # Gradients through many layers can explode, whatever the rate is.
-            careful=self.halvings > 0,
+            careful=self.careful or self.halvings > 0,
             kl_weight=self.kl_weight,
             objective=self.objective,
             reparameterization=self.reparameterization,
