@@ -55,7 +55,7 @@ def run(job: Job) -> Mapping[str, Any]:
 
 def report(records: list[dict[str, Any]], folder: Path) -> None:
     """Print the mean MNLL of each way, and its distance from the reference with the same seeds."""
-    heads = ("data", "computed by", "MNLL", "difference", "standard error", "seeds")
+    heads = ["data", "computed by", "MNLL", "difference", "standard error", "seeds"]
     table, lines = Table(*heads, title="Precision and MNLL"), []
     found: dict[tuple[str, str], dict[int, float]] = {}
     for record in records:
