@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-_SMALL = 4_000
+_SMALL, _SMALL_FOR_MANY_INPUTS = 4_000, 10_000
 _MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
 
@@ -102,21 +102,21 @@ def auto(situation: Situation) -> dict[str, Any]:
         "omega_from": 0.0,
         "initial_log_var": -6.0,
     }
-    if situation.n_rows >= _SMALL:
+    many_inputs = situation.d_in >= _MANY_INPUTS
+    if situation.n_rows >= (_SMALL_FOR_MANY_INPUTS if many_inputs else _SMALL):
         recipe["n_random_features"] = 200
         if situation.classification:
             # Classes repay members rather than steps, once each row was seen some fifty times.
             steps = min(max(situation.n_rows // 10, 8_000), 24_000)
             return {**recipe, "n_members": 4, "lengthscale_factor": 0.25, "max_steps": steps}
         return {**recipe, "n_members": 2, "lengthscale_factor": 0.5, "max_steps": 15_000}
-    if situation.d_in >= _MANY_INPUTS:
+    if many_inputs:
         # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
-        return {
-            **recipe,
-            "n_random_features": _few_features(situation),
-            "validation_fraction": 0.1,
-            "max_steps": 5_000,
-        }
+        recipe |= {"n_random_features": _few_features(situation), "validation_fraction": 0.1}
+        if situation.classification and not situation.pixels:
+            # Each member soon is too sure of itself, and the mixture is not.
+            return {**recipe, "n_members": 8, "max_steps": 1_500}
+        return {**recipe, "max_steps": 5_000}
     # Free frequencies would overfit.
     recipe["omega"] = "prior-fixed"
     if _last_layer_can_be_integrated(situation):
