@@ -5,6 +5,7 @@ import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor
 from bochner.estimators.config import Config
+from bochner.estimators.recipes import Situation, fill
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -83,6 +84,21 @@ def test_images_are_scaled_as_a_whole_and_tables_by_columns():
 def test_many_inputs_take_smaller_steps():
     rates = {d_in: resolved(DeepGPClassifier(), d_in=d_in).learning_rate for d_in in (4, 784)}
     assert rates == {4: 0.03, 784: 0.01}
+
+
+@pytest.mark.parametrize(
+    ("situation", "n_members"),
+    [
+        (Situation(4_140, 57, True), 8),
+        (Situation(10_000, 57, True), 4),
+        (Situation(4_140, 31, True), 4),
+        (Situation(4_140, 64, True, pixels=True), 4),
+        (Situation(4_140, 57, False), 2),
+        (Situation(1_000, 57, False), 1),
+    ],
+)
+def test_classes_from_many_inputs_and_few_rows_get_many_members(situation, n_members):
+    assert fill({}, "auto", situation)["n_members"] == n_members
 
 
 def test_the_paper_uses_softmax_for_two_classes():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-_SMALL, _SMALL_FOR_MANY_INPUTS = 4_000, 10_000
+_SMALL, _SMALL_FOR_CLASSES_OF_MANY = 4_000, 10_000
 _MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
 
@@ -103,7 +103,8 @@ def auto(situation: Situation) -> dict[str, Any]:
         "initial_log_var": -6.0,
     }
     many_inputs = situation.d_in >= _MANY_INPUTS
-    if situation.n_rows >= (_SMALL_FOR_MANY_INPUTS if many_inputs else _SMALL):
+    classes_of_many = many_inputs and situation.classification and not situation.pixels
+    if situation.n_rows >= (_SMALL_FOR_CLASSES_OF_MANY if classes_of_many else _SMALL):
         recipe["n_random_features"] = 200
         if situation.classification:
             # Classes repay members rather than steps, once each row was seen some fifty times.
@@ -113,7 +114,7 @@ def auto(situation: Situation) -> dict[str, Any]:
     if many_inputs:
         # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
         recipe |= {"n_random_features": _few_features(situation), "validation_fraction": 0.1}
-        if situation.classification and not situation.pixels:
+        if classes_of_many:
             # Each member soon is too sure of itself, and the mixture is not.
             return {**recipe, "n_members": 8, "max_steps": 1_500}
         return {**recipe, "max_steps": 5_000}
