@@ -156,8 +156,8 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
     for record in records:
         groups[record["job"]["race"]].append(record["result"])
     table = Table(
-        "", "goal", "within, s", "seconds to it, each seed", "accuracy, %", "MNLL", "training s", "compilation s, first",
-        "the paper",
+        "", "goal", "within, s", "seconds to it, each seed", "accuracy, %", "MNLL", "training s",
+        "compilation s, first", "the paper",
     )  # fmt: skip
     for name, results in groups.items():
         race = RACES[name]
