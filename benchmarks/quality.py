@@ -104,7 +104,10 @@ def _loaded(name: str) -> Any:
 
 
 def report(records: list[dict[str, Any]], folder: Path) -> None:
-    """Print a table for each measure, the best of each line in bold, and write them as Markdown."""
+    """Print a table for each measure, the best of each line in bold, and write them as Markdown.
+
+    Where a system has fewer splits than others, it says how many, and is not ranked.
+    """
     groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for record in sorted(records, key=lambda record: TABLES.index(record["job"]["data"])):
         groups[record["job"]["data"]][record["job"]["system"]].append(record["result"])
@@ -137,17 +140,21 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
 
 
 def _cells(results: list[list[dict[str, Any]] | None], measure: Any, sign: int) -> list[str]:
+    n_splits = max(len(found) for found in results if found)
     means = [
-        None if found is None else float(np.mean([measure(one) for one in found]))
-        for found in results
+        float(np.mean([measure(one) for one in found])) if found else -np.inf for found in results
     ]
-    best = max(mean for mean in means if mean is not None)
+    best = max(
+        mean for found, mean in zip(results, means, strict=True) if found and len(found) == n_splits
+    )
     cells = []
     for found, mean in zip(results, means, strict=True):
-        if found is None:
+        if not found:
             cells.append("")
             continue
         text = mean_and_deviation(sign * measure(one) for one in found)
+        if len(found) < n_splits:
+            text += f" ({len(found)} of {n_splits} splits)"
         cells.append(f"**{text}**" if mean == best else text)
     return cells
 

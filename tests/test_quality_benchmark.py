@@ -14,6 +14,19 @@ def test_quick_numbers_never_become_the_table_of_quality(quick, tmp_path):
     assert (tmp_path / "quality.md").exists() != quick
 
 
+def test_a_system_with_fewer_splits_is_shown_and_not_ranked(tmp_path):
+    def record(system, split, mnll):
+        return {
+            "job": {"data": "yacht", "split": split, "system": system},
+            "result": {**SCORES, "mnll": mnll},
+        }
+
+    records = [record("bochner", 10, 2.0), record("bochner", 11, 2.0), record("LightGBM", 10, 1.0)]
+    quality.report(records, tmp_path)
+    line = (tmp_path / "quality.md").read_text().splitlines()[2]
+    assert line == "| yacht | **-2.000 ± 0.000** | -1.000 ± 0.000 (1 of 2 splits) |"
+
+
 @pytest.mark.parametrize("quick", [False, True])
 def test_collapses_are_counted_on_all_splits(quick, tmp_path, capsys):
     found = [{**SCORES, "mnll_of_constant": constant} for constant in (1.5, 2.5, 1.0)]
