@@ -87,7 +87,7 @@ def _jobs(quick: bool) -> Iterable[Job]:
         for feed in (False, True):
             for n_hidden in (1, 2, 3, 4):
                 yield _job("mnist", "paper", kernel, n_hidden, feed, max_steps=40_000)
-    # The paper trains MNIST for hours.
+    # The MNLL still falls after 40,000 steps.
     for kernel in KERNELS:
         yield _job("mnist", "paper", kernel, max_steps=400_000)
     yield _job("mnist", "ours", max_steps=40_000)

@@ -110,7 +110,7 @@ def _propagate_law(layer: EPLayer, law: Law, mean: Array, covariance: Array) -> 
     # there is one of it and one of Psi2 a row; what then cancels is why all this is in double precision.
     gain = covariance + mean[:, :, None] * mean[:, None, :] - jnp.eye(m)[None]
     weights = inverse.T @ gain @ inverse
-    i, j = _pairs(m)
+    i, j = np.triu_indices(m)
     both = jnp.where(i == j, 1.0, 2.0)[None, :] * weights[:, i, j]
     change = kernel_second_moments(layer, law) @ both.T
     output_mean = (mean @ first).T
@@ -132,7 +132,7 @@ def kernel_mean(layer: EPLayer, law: Law) -> Float[Array, "n m"]:
 def kernel_second_moments(layer: EPLayer, law: Law) -> Float[Array, "n pairs"]:
     """Compute `E k(z, x) k(x, z')` for Gaussian x (Psi2), for each pair of inducing points once."""
     Z, scale = layer.inducing, jnp.exp(2 * layer.log_lengthscale)
-    i, j = _pairs(Z.shape[0])
+    i, j = np.triu_indices(Z.shape[0])
     middle = 0.5 * (Z[i] + Z[j])
     distance = jnp.sum((Z[i] - Z[j]) ** 2 / (4 * scale)[None, :], axis=1)
     width = scale[None, :] + 2 * law.variance
@@ -142,11 +142,6 @@ def kernel_second_moments(layer: EPLayer, law: Law) -> Float[Array, "n pairs"]:
     of_row = jnp.sum(law.mean**2 / width + 0.5 * jnp.log(width / scale[None, :]), axis=1)
     exponent = of_rows @ of_pairs.T - distance[None, :] - of_row[:, None]
     return jnp.exp(2 * layer.log_variance + exponent)
-
-
-def _pairs(m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number the pairs of m points, each once."""
-    return np.triu_indices(m)
 
 
 def energy(

@@ -11,6 +11,7 @@ import optax
 from jaxtyping import PRNGKeyArray, PyTree
 
 from bochner.data.table import RowOrder, padded_lines
+from bochner.training.chunk import strongly_typed
 from experiments.baselines.interface import Observer
 
 _CAPACITY = 100
@@ -89,8 +90,7 @@ def minimize(
         return jax.lax.fori_loop(0, count, step, (parameters, state))
 
     on_device = tuple(jnp.asarray(array) for array in data)
-    # JAX's weak types, which Python numbers lead to, would compile the program a second time.
-    parameters = jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), parameters)
+    parameters = strongly_typed(parameters)
     state, step, key = optimizer.init(parameters), 0, jax.random.key(seed)
     if observer is not None:
         observer.start(n_steps)

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped, UInt8
 
+from bochner.data.scaling import FEWEST_PIXELS
 from bochner.data.table import StepsInMemory, Table
 
 _LARGEST = 255
-_FEWEST_PIXELS = 64
 _ROWS_LOOKED_AT = 4096
 
 
@@ -60,7 +60,7 @@ def _decoded(pixels: Array) -> Array:
 
 def _bytes_of(X: np.ndarray) -> np.ndarray | None:
     """Give the bytes that X is made of, over 255; None where there are too few columns, or other numbers."""
-    if X.shape[1] < _FEWEST_PIXELS:
+    if X.shape[1] < FEWEST_PIXELS:
         return None
     pixels = np.empty(X.shape, np.uint8)
     for start in range(0, len(X), _ROWS_LOOKED_AT):

@@ -13,7 +13,10 @@ _MAD_TO_DEVIATION = 1.4826
 _KNEE = 5.0
 _LONG_TAIL = 10.0
 _MARGIN = 2.0
-_FEWEST_PIXELS, _ONE_SCALE = 64, 0.9
+FEWEST_PIXELS = 64
+"""Columns that an image has at least."""
+
+_ONE_SCALE = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +149,7 @@ def like_pixels(X: Float[np.ndarray, "n d_in"]) -> bool:
         >>> like_pixels(images), like_pixels(images * np.arange(1, 65))
         (True, False)
     """
-    if X.shape[1] < _FEWEST_PIXELS or np.min(X) < 0:
+    if X.shape[1] < FEWEST_PIXELS or np.min(X) < 0:
         return False
     largest = np.max(X, axis=0)
     return bool(np.median(largest) >= _ONE_SCALE * np.max(largest) > 0)

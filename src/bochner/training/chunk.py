@@ -16,6 +16,7 @@ from bochner.members import Members
 from bochner.model import DeepGP, Noise
 from bochner.objectives import AbstractObjective, Elbo
 from bochner.ops.compiler_options import NO_SEARCH, WIDE_VECTORS
+from bochner.ops.current_device import current_device
 from bochner.reparameterization import AbstractReparameterization
 from bochner.training.budget import AbstractSchedule, KLWeight
 from bochner.training.stages import Stage
@@ -29,7 +30,15 @@ LONGEST_GRADIENT = 1.0
 _COMPILER_OPTIONS = {**WIDE_VECTORS, **NO_SEARCH}
 
 
-def _strongly_typed(tree: PyTree) -> PyTree:
+def strongly_typed(tree: PyTree) -> PyTree:
+    """Give arrays without JAX's weak types, which Python numbers lead to: a program would compile twice for them.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from bochner.training.chunk import strongly_typed
+        >>> jnp.asarray(1.0).weak_type, strongly_typed(jnp.asarray(1.0)).weak_type
+        (True, False)
+    """
     return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), tree)
 
 
@@ -40,9 +49,9 @@ class State(eqx.Module):
     Python numbers lead to, would compile the chunk a second time.
     """
 
-    learned: PyTree = eqx.field(converter=_strongly_typed)
-    optimizer_state: PyTree = eqx.field(converter=_strongly_typed)
-    average: PyTree = eqx.field(converter=_strongly_typed, default=None)
+    learned: PyTree = eqx.field(converter=strongly_typed)
+    optimizer_state: PyTree = eqx.field(converter=strongly_typed)
+    average: PyTree = eqx.field(converter=strongly_typed, default=None)
 
 
 class ChunkInputs(eqx.Module):
@@ -122,8 +131,10 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         gradient, bound = objective_gradient(
             inputs, parameters, unravel, batch, step_noise, fraction
         )
-        squared_norm = jnp.sum(gradient**2) if inputs.careful else jnp.zeros(())
+        finite = None
         if inputs.careful:
+            squared_norm = jnp.sum(gradient**2)
+            finite = jnp.isfinite(bound.elbo) & jnp.isfinite(squared_norm)
             # An optimizer's averages would remember a long one for thousands of steps.
             gradient = gradient * jnp.minimum(1.0, LONGEST_GRADIENT * jax.lax.rsqrt(squared_norm))
         updates, optimizer_state = inputs.optimizer.update(
@@ -138,9 +149,8 @@ def run_chunk(inputs: ChunkInputs, state: State) -> tuple[State, Bound]:
         )
         totals = jax.tree.map(jnp.add, totals, bound)
         new = parameters, average, optimizer_state, totals, n_added
-        if not inputs.careful:
+        if finite is None:
             return new
-        finite = jnp.isfinite(bound.elbo) & jnp.isfinite(squared_norm)
         kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), new, carry)
         return *kept[:-1], n_added + finite
 
@@ -249,6 +259,4 @@ def _whole(tree: PyTree, sharding: NamedSharding | None) -> PyTree:
 
 def _on_cpu() -> bool:
     """Whether what is being traced will run on a CPU."""
-    device = jax.config.values["jax_default_device"]
-    platform = jax.default_backend() if device is None else getattr(device, "platform", device)
-    return platform == "cpu"
+    return current_device().platform == "cpu"

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from bochner.ops.current_device import current_device
 from bochner.ops.fused_layer.activations import Activation, CosineSine, Sine
 from bochner.ops.fused_layer.choice import NarrowTiles, Sizes, WideTiles, choose, is_faster
 from bochner.ops.fused_layer.precision import Precision
@@ -119,12 +120,16 @@ class AutomaticLayer(AbstractPath):
         return self._plain.moments(kernel, inputs, Omega, mean, variance)
 
     def on_one_device(self):  # noqa: D102
-        return PallasLayer(self.precision, where_faster=True) if _has_kernels(_device()) else self
+        return (
+            PallasLayer(self.precision, where_faster=True)
+            if _has_kernels(current_device())
+            else self
+        )
 
     @property
     def _plain(self) -> XlaLayer:
         # Rounded products are what GPUs are fast at; elsewhere they cost accuracy and gain nothing.
-        return XlaLayer(self.precision) if _device().platform == "gpu" else XlaLayer()
+        return XlaLayer(self.precision) if current_device().platform == "gpu" else XlaLayer()
 
 
 class PallasLayer(AbstractPath):
@@ -212,12 +217,6 @@ class PallasLayer(AbstractPath):
         tiles = choose(sizes)
         slower = self.where_faster and tiles is not None and not is_faster(tiles, self.precision)
         return None if slower else tiles
-
-
-def _device() -> Any:
-    """The device that JAX uses now."""
-    chosen = jax.config.values["jax_default_device"]
-    return chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
 
 
 def _has_kernels(device: Any) -> bool:
