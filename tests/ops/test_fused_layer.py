@@ -9,8 +9,9 @@ import pytest
 
 from bochner.kernels import KERNELS
 from bochner.ops import PallasLayer, XlaLayer
-from bochner.ops.fused_layer import CosineSine, Precision, ReluPower, Sine, activations
+from bochner.ops.fused_layer import CosineSine, Precision, ReluPower, Sine
 from bochner.ops.fused_layer.choice import NarrowTiles, Sizes, WideTiles, choose
+from bochner.ops.fused_layer.layer import _by_columns
 from bochner.ops.fused_layer.narrow import Narrow, narrow_layer
 from tests.reference import fused_layer as reference
 
@@ -140,38 +141,13 @@ def test_both_sines_are_sines_far_from_zero():
             np.testing.assert_allclose(part, exact(np.asarray(x, np.float64)), rtol=0, atol=5e-7)
 
 
-def test_the_sine_of_the_card_gets_an_angle_without_whole_turns(monkeypatch):
-    """What a GPU does, with its instructions emulated: products are exact before they are added."""
-
-    def fused(a, b, c, *, interpret):
-        assert not interpret
-        a, b, c = (np.asarray(x, np.float64) for x in (a, b, c))
-        return jnp.asarray((a * b + c).astype(np.float32))
-
-    def of_small_angles(function):
-        def emulated(x):
-            assert np.abs(x).max() < 3.143
-            return jnp.asarray(function(np.asarray(x, np.float64)), jnp.float32)
-
-        return emulated
-
-    monkeypatch.setattr(activations, "multiply_add", fused)
-    monkeypatch.setattr(activations, "fast_sine", of_small_angles(np.sin))
-    monkeypatch.setattr(activations, "fast_cosine", of_small_angles(np.cos))
-    x = jnp.linspace(-2e4, 2e4, 100_001, dtype=jnp.float32)
-    cosine, sine = CosineSine(Sine.HARDWARE).parts(x, interpret=False)
-    exact = np.asarray(x, np.float64)
-    np.testing.assert_allclose(cosine, np.cos(exact), rtol=0, atol=5e-7)
-    np.testing.assert_allclose(sine, np.sin(exact), rtol=0, atol=5e-7)
-
-
 @pytest.mark.parametrize("moments", [False, True])
 @pytest.mark.parametrize("at_once", [1, 3, 4])
 def test_loops_that_take_several_at_once_leave_none_out(at_once, moments):
     """Splits of 10 and rows of 9 are no multiples of what a turn takes, and the last ones are shorter."""
     batch, widths, n_rf, d_out = 31, (2, 3), 37, 2
     arguments = arrays((batch, widths, n_rf, d_out), "rbf", moments=moments)
-    tiles = NarrowTiles(32, 1, 10, 32, 9, frequencies_at_once=at_once, rows_at_once=at_once)
+    tiles = NarrowTiles(32, 10, 32, 9, frequencies_at_once=at_once, rows_at_once=at_once)
     layer = Narrow(CosineSine(), tiles, interpret=True)
 
     class Forced(PallasLayer):
@@ -213,7 +189,7 @@ def test_tiles_are_powers_of_two_and_cover_the_work(n_rf, batch, n_samples):
     for d_in, d_out, n_weights in ((1, 1, 1), (11, 3, 2), (16, 8, 1), (784, 50, 1), (50, 64, 2)):
         tiles = choose(Sizes(d_in, n_rf, d_out, batch, 2, n_weights, n_samples))
         assert tiles is not None
-        for name in ("rows", "frequencies", "outputs"):
+        for name in ("rows", "frequencies", "gradient_frequencies", "outputs"):
             size = getattr(tiles, name, 1)
             assert size & (size - 1) == 0, name
         assert tiles.frequencies_a_split >= 1
@@ -222,3 +198,13 @@ def test_tiles_are_powers_of_two_and_cover_the_work(n_rf, batch, n_samples):
             assert tiles.outputs >= d_out
             assert tiles.frequencies_a_split % tiles.frequencies == 0
             assert tiles.rows_a_split % tiles.rows == 0
+
+
+def test_a_matrix_by_columns_is_the_same_matrix_with_the_same_gradient():
+    matrix = jnp.arange(6.0).reshape(2, 3)
+    weights = jnp.arange(6.0).reshape(2, 3) ** 2
+    np.testing.assert_array_equal(_by_columns(matrix), matrix)
+    gradient = jax.grad(lambda x: jnp.sum(weights * _by_columns(x)))(matrix)
+    np.testing.assert_array_equal(gradient, weights)
+    together = jax.vmap(_by_columns)(jnp.stack([matrix, weights]))
+    np.testing.assert_array_equal(together, jnp.stack([matrix, weights]))

@@ -5,24 +5,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from bochner.ops.fused_layer.instructions import fast_cosine, fast_sine, multiply_add
+from bochner.ops.fused_layer.instructions import fast_cosine, fast_sine
 from bochner.ops.sincos import sincos_of_quarter_turn, without_half_turns
 
 # Adding it to a float32 number below 2^22 leaves no room for a fraction: the sum is rounded to a whole number,
 # whose last bit is then the last bit of the sum. Kernels have no rounding instruction of their own in Pallas.
 _ROUNDING = 1.5 * 2**23
 
-# 1 / (2 pi) as a float32 number, and what is missing to it.
-_TURNS = float(np.float32(0.5 / np.pi))
-_TURNS_REST = 0.5 / np.pi - _TURNS
-
 
 class Sine(enum.Enum):
-    """How kernels compute a sine and a cosine once whole turns, or half turns, are taken out of the argument.
+    """How kernels compute a sine and a cosine.
 
     Example:
         >>> from bochner.ops.fused_layer import Sine
@@ -31,10 +26,11 @@ class Sine(enum.Enum):
     """
 
     POLYNOMIAL = "polynomial"
-    """The polynomials of `bochner.ops.sincos`, to about 1e-7."""
+    """The polynomials of `bochner.ops.sincos`, after half turns are taken out of the argument; to about 1e-7."""
 
     HARDWARE = "hardware"
-    """The special-function unit, to about 1e-6; the interpreter uses the library functions."""
+    """The special-function unit, which takes out whole turns itself: to about 4e-7, and for a large argument to two
+    of its own roundings, which a projection has anyway. The interpreter uses the library functions."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +49,10 @@ class CosineSine:
 
     def parts(self, Z: Float[Array, "*tile"], *, interpret: bool = True) -> tuple[Array, ...]:
         """Compute the features of one frequency, one array a part."""
-        if self.sine is Sine.HARDWARE and not interpret:
-            angle = 2.0 * jnp.pi * _without_whole_turns(Z)
-            return fast_cosine(angle), fast_sine(angle)
+        if self.sine is Sine.HARDWARE:
+            return (jnp.cos(Z), jnp.sin(Z)) if interpret else (fast_cosine(Z), fast_sine(Z))
         k, odd = _half_turns(Z, interpret=interpret)
-        r = without_half_turns(Z, k)
-        exact = self.sine is Sine.POLYNOMIAL
-        sine, cosine = sincos_of_quarter_turn(r) if exact else (jnp.sin(r), jnp.cos(r))
+        sine, cosine = sincos_of_quarter_turn(without_half_turns(Z, k))
         return _flip_sign(cosine, odd), _flip_sign(sine, odd)
 
     def derivatives(self, Z: Float[Array, "*tile"], parts: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -114,14 +107,6 @@ def _half_turns(Z: Array, *, interpret: bool) -> tuple[Array, Array]:
         k = rounded - _ROUNDING
         bits = lax.bitcast_convert_type(rounded, jnp.int32)
     return k, lax.shift_left(bits, jnp.full_like(bits, 31))
-
-
-def _without_whole_turns(Z: Array) -> Array:
-    """Give Z in turns, from -1/2 to 1/2; products are exact before they are added, so that two factors are enough."""
-    factor, rest = jnp.full_like(Z, _TURNS), jnp.full_like(Z, _TURNS_REST)
-    rounded = multiply_add(Z, factor, jnp.full_like(Z, _ROUNDING), interpret=False)
-    turns = multiply_add(Z, factor, _ROUNDING - rounded, interpret=False)
-    return multiply_add(Z, rest, turns, interpret=False)
 
 
 def _flip_sign(x: Array, odd: Array) -> Array:

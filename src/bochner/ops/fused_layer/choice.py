@@ -10,14 +10,17 @@ from typing import NamedTuple
 
 from bochner.ops.fused_layer.precision import Precision
 
-# Of a large GPU: multiprocessors times the warps that keep one of them busy.
-_WARPS = 132 * 16
+# Of a large GPU. Its multiprocessors are busy with a dozen warps each; a multiple of them leaves none idle at the end.
+_MULTIPROCESSORS = 132
+_WARPS = 12 * _MULTIPROCESSORS
 _LANES = 32
 
 _MOST_NARROW_INPUTS = 16
 _MOST_NARROW_OUTPUTS = 8
 _MOST_WIDE_OUTPUTS = 128
 _REGISTERS_FOR_PARAMETERS = 128
+_MOST_SUMS_A_FREQUENCY = 128  # as many as registers hold for 64 frequencies
+_LEAST_ROWS_A_SPLIT, _MOST_ROWS_A_SPLIT = 16, 1024
 
 
 class Sizes(NamedTuple):
@@ -43,11 +46,10 @@ class Sizes(NamedTuple):
 
 
 class NarrowTiles(NamedTuple):
-    """How the kernels for few inputs and outputs divide their work.
+    """How the kernels for few inputs and outputs divide their work; a program is one warp.
 
     Attributes:
         rows: rows of data of one program, one or more a lane, where lanes are rows.
-        row_warps: warps of such a program.
         frequencies_a_split: how many frequencies such a program sums over.
         frequencies: frequencies of one program where lanes are frequencies.
         rows_a_split: how many rows such a program sums over.
@@ -56,32 +58,35 @@ class NarrowTiles(NamedTuple):
     """
 
     rows: int
-    row_warps: int
     frequencies_a_split: int
     frequencies: int
     rows_a_split: int
-    frequencies_at_once: int = 1
-    rows_at_once: int = 1
+    frequencies_at_once: int = 4
+    rows_at_once: int = 2
 
 
 class WideTiles(NamedTuple):
     """How the kernels that start from the projections divide their work.
 
     Attributes:
-        rows: rows of data of one tile.
-        frequencies: frequencies of one tile.
         outputs: outputs of one tile, all of them, up to a power of two.
         frequencies_a_split: how many frequencies a program of the forward pass sums over.
         rows_a_split: how many rows a program of the backward pass sums over.
-        warps: warps of a program.
+        rows: rows of data of one tile.
+        frequencies: frequencies of one tile of the forward pass.
+        warps: warps of a program of the forward pass.
+        gradient_frequencies: frequencies of one tile of the backward pass.
+        gradient_warps: warps of a program of the backward pass.
     """
 
-    rows: int
-    frequencies: int
     outputs: int
     frequencies_a_split: int
     rows_a_split: int
-    warps: int = 4
+    rows: int = 64
+    frequencies: int = 16
+    warps: int = 2
+    gradient_frequencies: int = 64
+    gradient_warps: int = 4
 
 
 def choose(sizes: Sizes) -> NarrowTiles | WideTiles | None:
@@ -107,7 +112,7 @@ def choose(sizes: Sizes) -> NarrowTiles | WideTiles | None:
 
 
 def is_faster(tiles: NarrowTiles | WideTiles, precision: Precision) -> bool:
-    """Whether kernels beat XLA, as measured in `docs/gpu.md`: few numbers always, tile products in TF32.
+    """Whether kernels beat XLA, as measured in `docs/gpu.md`: few numbers always, tile products where they are rounded.
 
     Example:
         >>> from bochner.ops.fused_layer import Precision
@@ -116,17 +121,16 @@ def is_faster(tiles: NarrowTiles | WideTiles, precision: Precision) -> bool:
         >>> is_faster(wide, Precision.FLOAT32), is_faster(wide, Precision.TF32)
         (False, True)
     """
-    return isinstance(tiles, NarrowTiles) or precision is Precision.TF32
+    return isinstance(tiles, NarrowTiles) or precision in (Precision.TF32, Precision.BFLOAT16)
 
 
 def _narrow(sizes: Sizes) -> NarrowTiles:
     all_rows = sizes.n_samples * sizes.batch
     # A number that all lanes read serves as many rows as a lane has; with too few rows, lanes would be idle instead.
-    rows_a_lane = 4 if all_rows >= 2**18 else 2 if all_rows >= 2**16 else 1
-    row_warps = 4 if sizes.batch > 64 else 1
-    rows = rows_a_lane * row_warps * _LANES
-    warps = sizes.n_samples * math.ceil(sizes.batch / rows) * row_warps
-    splits = _between(1, math.ceil(_WARPS / 2 / warps), math.ceil(sizes.n_rf / 8))
+    rows_a_lane = 4 if all_rows >= 2**18 else 2 if all_rows >= 2**13 else 1
+    rows = rows_a_lane * _LANES
+    programs = sizes.n_samples * math.ceil(sizes.batch / rows)
+    splits = _between(1, math.ceil(_WARPS / programs * 5 / 6), math.ceil(sizes.n_rf / 8))
 
     a_lane = 2 * (sizes.d_in + (sizes.n_parts + sizes.n_weights - 1) * sizes.d_out)
     frequencies_a_lane = _between(
@@ -135,36 +139,36 @@ def _narrow(sizes: Sizes) -> NarrowTiles:
         min(4, _power_of_two_from(math.ceil(sizes.n_rf / _LANES))),
     )
     frequencies = frequencies_a_lane * _LANES
-    programs = math.ceil(sizes.n_rf / frequencies)
-    rows_a_split = _between(8, math.ceil(all_rows * programs / _WARPS), 128)
-    frequencies_a_split = math.ceil(sizes.n_rf / splits)
+    blocks = sizes.n_samples * math.ceil(sizes.n_rf / frequencies)
+    rows_a_split = math.ceil(sizes.batch / max(1, _WARPS // blocks))
     return NarrowTiles(
         rows=rows,
-        row_warps=row_warps,
-        frequencies_a_split=frequencies_a_split,
+        frequencies_a_split=math.ceil(sizes.n_rf / splits),
         frequencies=frequencies,
-        rows_a_split=rows_a_split,
-        # Short loops are the wait for their numbers; long ones have other warps to go on with.
-        frequencies_at_once=4 if frequencies_a_split >= 32 else 1,
-        rows_at_once=4 if rows_a_split <= 32 else 1,
+        rows_a_split=_between(_LEAST_ROWS_A_SPLIT, rows_a_split, _MOST_ROWS_A_SPLIT),
     )
 
 
 def _wide(sizes: Sizes) -> WideTiles:
-    rows, frequencies = 64, 32
-    programs = sizes.n_samples * math.ceil(sizes.batch / rows)
-    tiles = math.ceil(sizes.n_rf / frequencies)
-    splits = _between(1, math.ceil(_WARPS / 8 / programs), tiles)
-
-    row_tiles = math.ceil(sizes.batch / rows)
-    row_splits = _between(1, math.ceil(_WARPS / 8 / (sizes.n_samples * tiles)), row_tiles)
-    return WideTiles(
-        rows=rows,
-        frequencies=frequencies,
-        outputs=max(16, _power_of_two_from(sizes.d_out)),
-        frequencies_a_split=frequencies * math.ceil(tiles / splits),
-        rows_a_split=rows * math.ceil(row_tiles / row_splits),
+    outputs = max(16, _power_of_two_from(sizes.d_out))
+    tiles = WideTiles(outputs, frequencies_a_split=sizes.n_rf, rows_a_split=sizes.batch)
+    sums = outputs * (sizes.n_parts + sizes.n_weights - 1)
+    if sums > _MOST_SUMS_A_FREQUENCY:
+        tiles = tiles._replace(gradient_frequencies=32)
+    row_programs = sizes.n_samples * math.ceil(sizes.batch / tiles.rows)
+    gradient_programs = sizes.n_samples * math.ceil(sizes.n_rf / tiles.gradient_frequencies)
+    return tiles._replace(
+        frequencies_a_split=_share(
+            sizes.n_rf, 2 * tiles.frequencies, 4 * _MULTIPROCESSORS / row_programs
+        ),
+        rows_a_split=_share(sizes.batch, tiles.rows, 2 * _MULTIPROCESSORS / gradient_programs),
     )
+
+
+def _share(n: int, tile: int, n_splits: float) -> int:
+    """Divide n among about so many splits, each of whole tiles."""
+    tiles = math.ceil(n / tile)
+    return tile * math.ceil(tiles / _between(1, math.ceil(n_splits), tiles))
 
 
 def _between(low: int, value: int, high: int) -> int:

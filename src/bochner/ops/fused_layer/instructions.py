@@ -23,12 +23,12 @@ def multiply_add(a: Array, b: Array, c: Array, *, interpret: bool) -> Array:
 
 
 def fast_sine(x: Array) -> Array:
-    """Compute the sine by the special-function unit, for |x| up to pi."""
+    """Compute the sine by the special-function unit."""
     return _instruction("sin.approx.f32 $0, $1;", x)
 
 
 def fast_cosine(x: Array) -> Array:
-    """Compute the cosine by the special-function unit, for |x| up to pi."""
+    """Compute the cosine by the special-function unit."""
     return _instruction("cos.approx.f32 $0, $1;", x)
 
 

