@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -23,8 +23,26 @@ PATHS: Mapping[str, AbstractPath] = {
     "bfloat16": PallasLayer(Precision.BFLOAT16, where_faster=True),
 }
 REFERENCE = "XLA, float32"
-STEPS = {"powerplant": 20_000, "mnist": 10_000}
 N_SEEDS = 5
+
+
+class Fit(NamedTuple):
+    """What is fitted: a table, a preset, and settings that it leaves open."""
+
+    data: str
+    preset: str
+    max_steps: int
+    settings: Mapping[str, Any]
+
+
+_FROM_THE_START = {"n_mc_train": 1, "theta_from": 0}
+_AS_PIXELS = {"preprocessing": "unit"}
+FITS = {
+    "powerplant": Fit("powerplant", "paper", 20_000, _FROM_THE_START),
+    # In the middle of its training, where seeds differ the most.
+    "mnist": Fit("mnist", "paper-mnist", 10_000, {**_FROM_THE_START, **_AS_PIXELS}),
+    "mnist, no option set": Fit("mnist", "auto", 8_000, _AS_PIXELS),
+}
 
 
 def jobs(quick: bool) -> Iterable[Job]:
@@ -32,24 +50,23 @@ def jobs(quick: bool) -> Iterable[Job]:
     if quick:
         yield {"data": "powerplant", "path": REFERENCE, "seed": 0, "max_steps": 30}
         return
-    for data, n_steps in STEPS.items():
+    for name, fit in FITS.items():
         for path in PATHS:
             for seed in range(N_SEEDS):
-                yield {"data": data, "path": path, "seed": seed, "max_steps": n_steps}
+                yield {"data": name, "path": path, "seed": seed, "max_steps": fit.max_steps}
 
 
 def run(job: Job) -> Mapping[str, Any]:
-    """Train at the paper's settings, and measure on the test rows."""
-    data = datasets.load(job["data"])
-    settings: dict[str, Any] = {"max_steps": job["max_steps"], "n_mc_train": 1, "theta_from": 0}
+    """Train, and measure on the test rows."""
+    fit = FITS[job["data"]]
+    data, settings = datasets.load(fit.data), {**fit.settings, "max_steps": job["max_steps"]}
+    path = PATHS[job["path"]]
     if data.is_classification:
         X, y, X_test, y_test = data.part(data.splits[0])
-        settings["preprocessing"] = "unit"
-        method = RandomFeatureClassifier("paper-mnist", settings, path=PATHS[job["path"]])
-        predicted = method.fit(X, y, seed=job["seed"])(X_test)
-        return classification_scores(predicted, y_test)
+        method = RandomFeatureClassifier(fit.preset, settings, path=path)
+        return classification_scores(method.fit(X, y, seed=job["seed"])(X_test), y_test)
     X, y, X_test, y_test = data.split(0)
-    method = RandomFeatureRegressor("paper", settings, path=PATHS[job["path"]])
+    method = RandomFeatureRegressor(fit.preset, settings, path=path)
     return regression_scores(method.fit(X, y, seed=job["seed"])(X_test), y_test)
 
 
@@ -78,7 +95,9 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
         lines.append(line)
         table.add_row(*line)
     Console(width=120).print(table)
-    if any(record["job"]["max_steps"] < min(STEPS.values()) for record in records):
+    if any(
+        record["job"]["max_steps"] < FITS[record["job"]["data"]].max_steps for record in records
+    ):
         return  # quick numbers mean nothing, and must not take the place of others
     (folder / "precision.md").write_text(markdown(heads[0], heads[1:], lines), encoding="utf-8")
 

@@ -15,6 +15,9 @@ from experiments.runner import Experiment, Job, mean_and_deviation
 N_SPLITS = {"protein": 5, "kin40k": 5, "eeg": 5, "spam": 5}
 """Standard splits are twenty but for protein; random ones are five."""
 
+HOLD_ROWS_OUT = ("spam",)
+"""Tables whose defaults hold rows out, which `fit_together` does not: their splits are fitted one by one."""
+
 SEEDS = range(3)
 _FIRST_UNSEEN = 10
 """The splits before it were looked at while the method was explored; where there are fewer, all were."""
@@ -36,14 +39,16 @@ def jobs(quick: bool) -> Iterable[Job]:
 
 
 def run(job: Job) -> Mapping[str, Any]:
-    """Fit all splits together, and measure each on its test rows, beside a constant prediction."""
+    """Fit all splits, together where that is possible, and measure each on its test rows, beside a constant."""
     data = datasets.load(job["data"])
     kind: Any = DeepGPClassifier if data.is_classification else DeepGPRegressor
     parts = [data.split(number) for number in range(job["n_splits"])]
-    models = fit_together(
-        [kind(random_state=job["seed"], max_steps=job.get("max_steps")) for _ in parts],
-        [(X, y) for X, y, _, _ in parts],
-    )
+    models = [kind(random_state=job["seed"], max_steps=job.get("max_steps")) for _ in parts]
+    if job["data"] in HOLD_ROWS_OUT:
+        for model, (X, y, _, _) in zip(models, parts, strict=True):
+            model.fit(X, y)
+    else:
+        fit_together(models, [(X, y) for X, y, _, _ in parts])
     scores = [
         {**model.evaluate(X_test, y_test), "mnll_of_constant": _constant(y, y_test, data.is_classification)}
         for model, (_, y, X_test, y_test) in zip(models, parts, strict=True)
@@ -51,8 +56,13 @@ def run(job: Job) -> Mapping[str, Any]:
     return {
         "splits": scores,
         "mnll": float(np.mean([score["mnll"] for score in scores])),
-        "training_seconds": round(models[0].history_[-1]["seconds"], 2),
+        "training_seconds": round(_training_seconds(models, job["data"]), 2),
     }
+
+
+def _training_seconds(models: list[Any], name: str) -> float:
+    seconds = [model.history_[-1]["seconds"] for model in models]
+    return sum(seconds) if name in HOLD_ROWS_OUT else seconds[0]
 
 
 def _constant(y: np.ndarray, y_test: np.ndarray, classification: bool) -> float:

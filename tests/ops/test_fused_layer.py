@@ -11,7 +11,6 @@ from bochner.kernels import KERNELS
 from bochner.ops import PallasLayer, XlaLayer
 from bochner.ops.fused_layer import CosineSine, Precision, ReluPower, Sine
 from bochner.ops.fused_layer.choice import NarrowTiles, Sizes, WideTiles, choose
-from bochner.ops.fused_layer.layer import _by_columns
 from bochner.ops.fused_layer.narrow import Narrow, narrow_layer
 from tests.reference import fused_layer as reference
 
@@ -198,13 +197,3 @@ def test_tiles_are_powers_of_two_and_cover_the_work(n_rf, batch, n_samples):
             assert tiles.outputs >= d_out
             assert tiles.frequencies_a_split % tiles.frequencies == 0
             assert tiles.rows_a_split % tiles.rows == 0
-
-
-def test_a_matrix_by_columns_is_the_same_matrix_with_the_same_gradient():
-    matrix = jnp.arange(6.0).reshape(2, 3)
-    weights = jnp.arange(6.0).reshape(2, 3) ** 2
-    np.testing.assert_array_equal(_by_columns(matrix), matrix)
-    gradient = jax.grad(lambda x: jnp.sum(weights * _by_columns(x)))(matrix)
-    np.testing.assert_array_equal(gradient, weights)
-    together = jax.vmap(_by_columns)(jnp.stack([matrix, weights]))
-    np.testing.assert_array_equal(together, jnp.stack([matrix, weights]))
