@@ -106,11 +106,13 @@ def _loaded(name: str) -> Any:
 def report(records: list[dict[str, Any]], folder: Path) -> None:
     """Print a table for each measure, the best of each line in bold, and write them as Markdown.
 
-    Where a system has fewer splits than others, it says how many, and is not ranked.
+    Where a system has fewer splits than others, it says how many, and is not ranked; seconds on an accelerator say so,
+    and are not ranked either.
     """
     groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for record in sorted(records, key=lambda record: TABLES.index(record["job"]["data"])):
-        groups[record["job"]["data"]][record["job"]["system"]].append(record["result"])
+        result = {**record["result"], "accelerator": _accelerator(record.get("machine", ""))}
+        groups[record["job"]["data"]][record["job"]["system"]].append(result)
     systems = [name for name in SYSTEMS if any(name in group for group in groups.values())]
     texts = []
     for title, measure in (
@@ -120,7 +122,15 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
     ):
         sign = 1 if title.startswith("Test") else -1
         lines = [
-            [name, *_cells([group.get(system) for system in systems], measure, sign)]
+            [
+                name,
+                *_cells(
+                    [group.get(system) for system in systems],
+                    measure,
+                    sign,
+                    timed=title.startswith("Seconds"),
+                ),
+            ]
             for name, group in groups.items()
         ]
         table = Table("", *systems, title=title)
@@ -139,24 +149,35 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
     (folder / "quality.md").write_text("\n".join(texts), encoding="utf-8")
 
 
-def _cells(results: list[list[dict[str, Any]] | None], measure: Any, sign: int) -> list[str]:
+def _accelerator(machine: str) -> str:
+    """Name what a fit ran on where that is not a CPU, from the runner's words: architecture, cores, device, version."""
+    device = [*machine.split(", "), "", ""][2]
+    return "" if device == "cpu" else device
+
+
+def _cells(
+    results: list[list[dict[str, Any]] | None], measure: Any, sign: int, *, timed: bool
+) -> list[str]:
     n_splits = max(len(found) for found in results if found)
-    means = [
-        float(np.mean([measure(one) for one in found])) if found else -np.inf for found in results
-    ]
-    best = max(
-        mean for found, mean in zip(results, means, strict=True) if found and len(found) == n_splits
-    )
-    cells = []
-    for found, mean in zip(results, means, strict=True):
+    texts, means, ranked = [], [], []
+    for found in results:
         if not found:
-            cells.append("")
+            texts.append("")
+            means.append(-np.inf)
             continue
+        accelerators = sorted({one["accelerator"] for one in found} - {""}) if timed else []
+        remarks = accelerators + (
+            [f"{len(found)} of {n_splits} splits"] if len(found) < n_splits else []
+        )
         text = mean_and_deviation(sign * measure(one) for one in found)
-        if len(found) < n_splits:
-            text += f" ({len(found)} of {n_splits} splits)"
-        cells.append(f"**{text}**" if mean == best else text)
-    return cells
+        texts.append(f"{text} ({', '.join(remarks)})" if remarks else text)
+        means.append(float(np.mean([measure(one) for one in found])))
+        if not remarks:
+            ranked.append(means[-1])
+    best = max(ranked, default=np.inf)
+    return [
+        f"**{text}**" if mean == best else text for text, mean in zip(texts, means, strict=True)
+    ]
 
 
 def _calibration(found: list[dict[str, Any]] | None) -> str:

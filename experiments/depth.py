@@ -10,10 +10,11 @@ from rich.table import Table
 
 from bochner import datasets
 from experiments.baselines import Observer, classification_scores
-from experiments.runner import Experiment, Job
+from experiments.runner import Experiment, Job, mean_and_deviation
 from experiments.watched import RandomFeatureClassifier, bound_estimates, probabilities
 
 N_LAYERS = (2, 10, 20, 30)
+SEEDS = range(3)
 SV_DKL = {"error_rate": 0.219, "mnll": 0.457}
 """Wilson et al. 2016 on the flights of 2008, the paper's line of reference."""
 
@@ -27,14 +28,17 @@ def _jobs(quick: bool) -> Iterable[Job]:
             yield {
                 "data": "airline_nyc2013",
                 "n_layers": n_layers,
+                "seed": 0,
                 "max_steps": 100,
                 "n_test": 1_000,
                 "n_draws": 5,
             }
         return
-    for name in ("airline_nyc2013", "airline"):
-        for n_layers in N_LAYERS:
-            yield {"data": name, "n_layers": n_layers, "max_steps": 40_000}
+    # One seed of all before the next, so that an interrupted run has every depth.
+    for seed in SEEDS:
+        for name in ("airline_nyc2013", "airline"):
+            for n_layers in N_LAYERS:
+                yield {"data": name, "n_layers": n_layers, "seed": seed, "max_steps": 40_000}
 
 
 def _run(job: Job) -> Mapping[str, Any]:
@@ -54,7 +58,7 @@ def _run(job: Job) -> Mapping[str, Any]:
         settings |= {"n_mc_train": job["n_draws"], "n_mc_predict": job["n_draws"]}
     # The paper turns to 100 samples after half of the time, which is the last thirtieth of the steps.
     method = RandomFeatureClassifier("paper", settings, many_samples_from=steps * 29 // 30)
-    model, config, scaling = method.fit_model(X, y, seed=0, observer=observer)
+    model, config, scaling = method.fit_model(X, y, seed=job["seed"], observer=observer)
     predicted = probabilities(model, config, scaling)(X_test)
     bounds = bound_estimates(
         model, config, scaling(X), y[:, None].astype(np.int32),
@@ -73,47 +77,71 @@ def _run(job: Job) -> Mapping[str, Any]:
 def _report(records: list[dict[str, Any]], folder: Path) -> None:
     for name in dict.fromkeys(record["job"]["data"] for record in records):
         own = [record for record in records if record["job"]["data"] == name]
-        table = Table("layers", "error", "MNLL", "negative bound/row", "training s", title=name)
-        for record in own:
-            result = record["result"]
-            table.add_row(
-                str(record["job"]["n_layers"]),
-                f"{result['error_rate']:.4f}",
-                f"{result['mnll']:.4f}",
-                f"{np.mean(result['negative_bounds']):.4f} ± {np.std(result['negative_bounds']):.4f}",
-                f"{result['curve'][-1]['seconds']:.0f}",
-            )
-        table.add_row("cited: SV-DKL, 2008", f"{SV_DKL['error_rate']}", f"{SV_DKL['mnll']}", "", "")
-        Console(width=110).print(table)
-        by_bound = min(own, key=lambda r: np.mean(r["result"]["negative_bounds"]))
-        by_test = min(own, key=lambda r: r["result"]["mnll"])
-        Console().print(
-            f"{name}: the bound picks {by_bound['job']['n_layers']} layers, the test MNLL "
-            f"{by_test['job']['n_layers']}."
+        depths = {depth: _of_depth(own, depth) for depth in _depths(own)}
+        table = Table(
+            "layers", "seeds", "error", "MNLL", "negative bound/row", "training s", title=name
         )
+        for depth, results in depths.items():
+            table.add_row(
+                str(depth),
+                str(len(results)),
+                mean_and_deviation((result["error_rate"] for result in results), digits=4),
+                mean_and_deviation((result["mnll"] for result in results), digits=4),
+                mean_and_deviation(map(_negative_bound, results), digits=4),
+                f"{np.mean([result['curve'][-1]['seconds'] for result in results]):.0f}",
+            )
+        cited = [str(SV_DKL[metric]) for metric in ("error_rate", "mnll")]
+        table.add_row("cited: SV-DKL, 2008", "", *cited, "", "")
+        Console(width=110).print(table)
+        by_bound, by_test = (
+            min(depths, key=lambda depth: np.mean([measure(one) for one in depths[depth]]))
+            for measure in (_negative_bound, lambda result: result["mnll"])
+        )
+        Console().print(f"{name}: the bound picks {by_bound} layers, the test MNLL {by_test}.")
         if not any("n_test" in record["job"] for record in own):
             _draw(own, folder / f"depth-{name}.png")
 
 
+def _depths(records: list[dict[str, Any]]) -> list[int]:
+    return sorted({record["job"]["n_layers"] for record in records})
+
+
+def _of_depth(records: list[dict[str, Any]], depth: int) -> list[dict[str, Any]]:
+    return [record["result"] for record in records if record["job"]["n_layers"] == depth]
+
+
+def _negative_bound(result: Mapping[str, Any]) -> float:
+    return float(np.mean(result["negative_bounds"]))
+
+
 def _draw(records: list[dict[str, Any]], path: Path) -> None:
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogFormatter
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
-    for record in records:
-        curve, label = record["result"]["curve"], f"{record['job']['n_layers']} layers"
-        for ax, metric in zip(axes, ("error_rate", "mnll"), strict=False):
-            ax.plot(
-                [look["seconds"] for look in curve], [look[metric] for look in curve], label=label
-            )
+    depths = _depths(records)
+    for number, depth in enumerate(depths):
+        for seed, result in enumerate(_of_depth(records, depth)):
+            label = f"{depth} layers" if seed == 0 else None
+            for ax, metric in zip(axes, ("error_rate", "mnll"), strict=False):
+                seconds, values = (
+                    [look[quantity] for look in result["curve"]] for quantity in ("seconds", metric)
+                )
+                ax.plot(seconds, values, color=f"C{number}", linewidth=1, label=label)
     for ax, (metric, value) in zip(axes, SV_DKL.items(), strict=False):
         ax.axhline(value, color="#333333", linestyle="--", linewidth=1, label="SV-DKL (2008)")
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
         ax.set_xlabel("seconds of training")
         ax.set_ylabel({"error_rate": "error rate", "mnll": "MNLL"}[metric])
     axes[0].legend(frameon=False, fontsize=8)
     axes[2].boxplot(
-        [record["result"]["negative_bounds"] for record in records],
-        tick_labels=[str(record["job"]["n_layers"]) for record in records],
+        [
+            [bound for result in _of_depth(records, depth) for bound in result["negative_bounds"]]
+            for depth in depths
+        ],
+        tick_labels=[str(depth) for depth in depths],
     )
     axes[2].set_xlabel("layers")
     axes[2].set_ylabel("negative lower bound per row")

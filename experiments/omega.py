@@ -121,13 +121,16 @@ def _error_name(found: Mapping[Any, list[dict[str, Any]]]) -> str:
 def _draw(groups: Mapping[_Panel, Mapping[tuple[str, int], list]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    panels = list(groups)
+    # A column for each table, two rows for each kernel.
+    tables = list(dict.fromkeys(panel.data for panel in groups))
+    kernels = list(dict.fromkeys(panel.kernel for panel in groups))
+    size = (3.4 * len(tables), 5.2 * len(kernels))
     figure, axes = plt.subplots(
-        2, len(panels), figsize=(3.4 * len(panels), 5.2), layout="constrained", squeeze=False
+        2 * len(kernels), len(tables), figsize=size, layout="constrained", squeeze=False
     )
-    for column, panel in enumerate(panels):
-        found = groups[panel]
-        for row, metric in enumerate((_error_name(found), "mnll")):
+    for panel, found in groups.items():
+        column, first_row = tables.index(panel.data), 2 * kernels.index(panel.kernel)
+        for row, metric in enumerate((_error_name(found), "mnll"), start=first_row):
             ax = axes[row, column]
             for omega in TREATMENTS:
                 numbers = sorted(n for treatment, n in found if treatment == omega)
@@ -139,9 +142,12 @@ def _draw(groups: Mapping[_Panel, Mapping[tuple[str, int], list]], path: Path) -
                     color=_COLORS[omega], label=omega.upper(),
                 )  # fmt: skip
             ax.set_xscale("log")
+            numbers = sorted({n for _, n in found})
+            ax.set_xticks(numbers, [str(n) for n in numbers])
+            ax.minorticks_off()
             ax.set_ylabel(_LABELS[metric])
-        axes[0, column].set_title(f"{panel.data}, {KERNELS[panel.kernel]}")
-        axes[1, column].set_xlabel("random features")
+        axes[first_row, column].set_title(f"{panel.data}, {KERNELS[panel.kernel]}")
+        axes[first_row + 1, column].set_xlabel("random features")
     axes[0, 0].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)

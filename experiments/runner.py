@@ -191,10 +191,11 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines[:-1] if line]
 
 
-def mean_and_deviation(values: Iterable[float]) -> str:
+def mean_and_deviation(values: Iterable[float], digits: int = 3) -> str:
     """Write the mean of some values and their sample deviation."""
     numbers = np.fromiter(values, float)
-    return f"{numbers.mean():.3f} ± {numbers.std(ddof=min(1, len(numbers) - 1)):.3f}"
+    deviation = numbers.std(ddof=min(1, len(numbers) - 1))
+    return f"{numbers.mean():.{digits}f} ± {deviation:.{digits}f}"
 
 
 def machine() -> str:

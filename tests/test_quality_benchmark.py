@@ -27,6 +27,24 @@ def test_a_system_with_fewer_splits_is_shown_and_not_ranked(tmp_path):
     assert line == "| yacht | **-2.000 ± 0.000** | -1.000 ± 0.000 (1 of 2 splits) |"
 
 
+def test_seconds_on_an_accelerator_are_shown_and_not_ranked(tmp_path):
+    def record(system, machine, seconds):
+        return {
+            "job": {"data": "yacht", "split": 10, "system": system},
+            "result": {**SCORES, "fit_seconds": seconds},
+            "machine": machine,
+        }
+
+    records = [
+        record("bochner", "x86_64, 2 cores, cpu, JAX 0.10.2", 9.0),
+        record("bochner, paper", "x86_64, 6 of 16 cores, NVIDIA H200, JAX 0.11.2", 1.0),
+    ]
+    quality.report(records, tmp_path)
+    lines = (tmp_path / "quality.md").read_text().splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("| Seconds"))
+    assert lines[at + 2] == "| yacht | **9.000 ± 0.000** | 1.000 ± 0.000 (NVIDIA H200) |"
+
+
 @pytest.mark.parametrize("quick", [False, True])
 def test_collapses_are_counted_on_all_splits(quick, tmp_path, capsys):
     found = [{**SCORES, "mnll_of_constant": constant} for constant in (1.5, 2.5, 1.0)]
