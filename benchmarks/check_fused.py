@@ -69,7 +69,7 @@ def _draw_shape(generator: np.random.Generator, *, small: bool) -> dict[str, Any
             for _ in range(int(generator.integers(1, 3)))
         ),
         "n_rf": int(generator.integers(1, 60 if small else 600)),
-        "d_out": int(generator.integers(1, 5 if narrow else 65)),
+        "d_out": int(generator.integers(1, 5 if narrow else 129)),
         "kernel": _KERNELS[int(generator.integers(len(_KERNELS)))],
         "moments": bool(generator.random() < 0.5),
         "n_samples": int(generator.choice([1, 3])),
@@ -109,7 +109,8 @@ def _distances(
     weights = [normal(n_samples, feat, d_out, scale=1 / math.sqrt(feat))]
     if moments:
         weights.append(np.exp(normal(n_samples, feat, d_out)) / np.float32(feat))
-    run_layer = path.side_by_side(n_samples).moments if moments else path.outputs
+    layer = path.side_by_side(n_samples)
+    run_layer = layer.moments if moments else layer.outputs
     ours = jax.vmap(
         functools.partial(run_layer, covariance), in_axes=(0, None, *[0] * len(weights))
     )

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -159,24 +159,33 @@ def _cells(
     results: list[list[dict[str, Any]] | None], measure: Any, sign: int, *, timed: bool
 ) -> list[str]:
     n_splits = max(len(found) for found in results if found)
-    texts, means, ranked = [], [], []
+    texts, ranked = [], []
     for found in results:
         if not found:
             texts.append("")
-            means.append(-np.inf)
+            ranked.append(-np.inf)
             continue
-        accelerators = sorted({one["accelerator"] for one in found} - {""}) if timed else []
-        remarks = accelerators + (
-            [f"{len(found)} of {n_splits} splits"] if len(found) < n_splits else []
-        )
+        remarks = _accelerators(found) if timed else []
+        if len(found) < n_splits:
+            remarks.append(f"{len(found)} of {n_splits} splits")
         text = mean_and_deviation(sign * measure(one) for one in found)
         texts.append(f"{text} ({', '.join(remarks)})" if remarks else text)
-        means.append(float(np.mean([measure(one) for one in found])))
-        if not remarks:
-            ranked.append(means[-1])
-    best = max(ranked, default=np.inf)
+        mean = float(np.mean([measure(one) for one in found]))
+        ranked.append(-np.inf if remarks else mean)
+    best = max(ranked)
     return [
-        f"**{text}**" if mean == best else text for text, mean in zip(texts, means, strict=True)
+        f"**{text}**" if mean == best and np.isfinite(mean) else text
+        for text, mean in zip(texts, ranked, strict=True)
+    ]
+
+
+def _accelerators(found: list[dict[str, Any]]) -> list[str]:
+    """Say on which accelerators fits ran, and how many of them where some did not."""
+    counts = Counter(one["accelerator"] for one in found)
+    return [
+        device if count == len(found) else f"{count} of {len(found)} on {device}"
+        for device, count in sorted(counts.items())
+        if device
     ]
 
 

@@ -10,13 +10,11 @@ from rich.table import Table
 
 from benchmarks.quality import CLASSIFICATION, IN_BLOCKS, REGRESSION, markdown
 from bochner import DeepGPClassifier, DeepGPRegressor, datasets, fit_together
+from bochner.estimators.recipes import Situation, auto
 from experiments.runner import Experiment, Job, mean_and_deviation
 
 N_SPLITS = {"protein": 5, "kin40k": 5, "eeg": 5, "spam": 5}
 """Standard splits are twenty but for protein; random ones are five."""
-
-HOLD_ROWS_OUT = ("spam",)
-"""Tables whose defaults hold rows out, which `fit_together` does not: their splits are fitted one by one."""
 
 SEEDS = range(3)
 _FIRST_UNSEEN = 10
@@ -44,25 +42,29 @@ def run(job: Job) -> Mapping[str, Any]:
     kind: Any = DeepGPClassifier if data.is_classification else DeepGPRegressor
     parts = [data.split(number) for number in range(job["n_splits"])]
     models = [kind(random_state=job["seed"], max_steps=job.get("max_steps")) for _ in parts]
-    if job["data"] in HOLD_ROWS_OUT:
+    together = not _hold_rows_out(data)
+    if together:
+        fit_together(models, [(X, y) for X, y, _, _ in parts])
+    else:
         for model, (X, y, _, _) in zip(models, parts, strict=True):
             model.fit(X, y)
-    else:
-        fit_together(models, [(X, y) for X, y, _, _ in parts])
     scores = [
         {**model.evaluate(X_test, y_test), "mnll_of_constant": _constant(y, y_test, data.is_classification)}
         for model, (_, y, X_test, y_test) in zip(models, parts, strict=True)
     ]  # fmt: skip
+    seconds = [model.history_[-1]["seconds"] for model in models]
     return {
         "splits": scores,
         "mnll": float(np.mean([score["mnll"] for score in scores])),
-        "training_seconds": round(_training_seconds(models, job["data"]), 2),
+        "training_seconds": round(seconds[0] if together else sum(seconds), 2),
     }
 
 
-def _training_seconds(models: list[Any], name: str) -> float:
-    seconds = [model.history_[-1]["seconds"] for model in models]
-    return sum(seconds) if name in HOLD_ROWS_OUT else seconds[0]
+def _hold_rows_out(data: Any) -> bool:
+    """Whether the defaults hold rows out, which `fit_together` does not."""
+    n_rows, d_in = data.split(0)[0].shape
+    situation = Situation(n_rows=n_rows, d_in=d_in, classification=data.is_classification)
+    return auto(situation)["validation_fraction"] > 0
 
 
 def _constant(y: np.ndarray, y_test: np.ndarray, classification: bool) -> float:

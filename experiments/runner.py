@@ -192,10 +192,10 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def mean_and_deviation(values: Iterable[float], digits: int = 3) -> str:
-    """Write the mean of some values and their sample deviation."""
+    """Write the mean of some values and, where they are several, their sample deviation."""
     numbers = np.fromiter(values, float)
-    deviation = numbers.std(ddof=min(1, len(numbers) - 1))
-    return f"{numbers.mean():.{digits}f} ± {deviation:.{digits}f}"
+    mean = f"{numbers.mean():.{digits}f}"
+    return mean if len(numbers) == 1 else f"{mean} ± {numbers.std(ddof=1):.{digits}f}"
 
 
 def machine() -> str:

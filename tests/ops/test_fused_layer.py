@@ -9,7 +9,7 @@ import pytest
 
 from bochner.kernels import KERNELS
 from bochner.ops import PallasLayer, XlaLayer
-from bochner.ops.fused_layer import CosineSine, Precision, ReluPower, Sine
+from bochner.ops.fused_layer import CosineSine, Precision, ReluPower, Sine, activations
 from bochner.ops.fused_layer.choice import NarrowTiles, Sizes, WideTiles, choose
 from bochner.ops.fused_layer.narrow import Narrow, narrow_layer
 from tests.reference import fused_layer as reference
@@ -138,6 +138,22 @@ def test_both_sines_are_sines_far_from_zero():
         parts = CosineSine(sine).parts(x)
         for part, exact in zip(parts, (np.cos, np.sin), strict=True):
             np.testing.assert_allclose(part, exact(np.asarray(x, np.float64)), rtol=0, atol=5e-7)
+
+
+def test_a_gpu_takes_its_own_cosine_first_and_then_its_own_sine(monkeypatch):
+    monkeypatch.setattr(activations, "fast_cosine", jnp.cos)
+    monkeypatch.setattr(activations, "fast_sine", jnp.sin)
+    x = jnp.linspace(-3, 3, 7)
+    cosine, sine = CosineSine(Sine.HARDWARE).parts(x, interpret=False)
+    np.testing.assert_array_equal(cosine, jnp.cos(x))
+    np.testing.assert_array_equal(sine, jnp.sin(x))
+
+
+@pytest.mark.parametrize("outputs", [(128, False), (64, True)])
+def test_as_many_outputs_as_registers_hold(outputs):
+    d_out, moments = outputs
+    arguments = arrays((70, (17,), 40, d_out), "rbf", moments=moments)
+    assert_agrees(PallasLayer(interpret=True), "rbf", arguments)
 
 
 @pytest.mark.parametrize("moments", [False, True])

@@ -29,8 +29,8 @@ class Sine(enum.Enum):
     """The polynomials of `bochner.ops.sincos`, after half turns are taken out of the argument; to about 1e-7."""
 
     HARDWARE = "hardware"
-    """The special-function unit, which takes out whole turns itself: to about 4e-7, and for a large argument to two
-    of its own roundings, which a projection has anyway. The interpreter uses the library functions."""
+    """The special-function unit, which takes out whole turns itself: to about 4e-7, and far from zero to about
+    twice the spacing of numbers there, which a projection has lost anyway. The interpreter has the library's."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,10 @@ from bochner.ops.fused_layer.precision import Precision
 # Of a large GPU. Its multiprocessors are busy with a dozen warps each; a multiple of them leaves none idle at the end.
 _MULTIPROCESSORS = 132
 _WARPS = 12 * _MULTIPROCESSORS
+# Splits cost a sum over them afterward, so that fewer programs do where work has to be divided for them.
+_WARPS_OF_SPLIT_FREQUENCIES = 10 * _MULTIPROCESSORS
+_WIDE_PROGRAMS = 4 * _MULTIPROCESSORS
+_WIDE_GRADIENT_PROGRAMS = 2 * _MULTIPROCESSORS
 _LANES = 32
 
 _MOST_NARROW_INPUTS = 16
@@ -112,7 +116,7 @@ def choose(sizes: Sizes) -> NarrowTiles | WideTiles | None:
 
 
 def is_faster(tiles: NarrowTiles | WideTiles, precision: Precision) -> bool:
-    """Whether kernels beat XLA, as measured in `docs/gpu.md`: few numbers always, tile products where they are rounded.
+    """Whether kernels beat XLA: few numbers always, tile products where they are rounded; `docs/gpu.md` has figures.
 
     Example:
         >>> from bochner.ops.fused_layer import Precision
@@ -130,7 +134,9 @@ def _narrow(sizes: Sizes) -> NarrowTiles:
     rows_a_lane = 4 if all_rows >= 2**18 else 2 if all_rows >= 2**13 else 1
     rows = rows_a_lane * _LANES
     programs = sizes.n_samples * math.ceil(sizes.batch / rows)
-    splits = _between(1, math.ceil(_WARPS / programs * 5 / 6), math.ceil(sizes.n_rf / 8))
+    splits = _between(
+        1, math.ceil(_WARPS_OF_SPLIT_FREQUENCIES / programs), math.ceil(sizes.n_rf / 8)
+    )
 
     a_lane = 2 * (sizes.d_in + (sizes.n_parts + sizes.n_weights - 1) * sizes.d_out)
     frequencies_a_lane = _between(
@@ -159,9 +165,9 @@ def _wide(sizes: Sizes) -> WideTiles:
     gradient_programs = sizes.n_samples * math.ceil(sizes.n_rf / tiles.gradient_frequencies)
     return tiles._replace(
         frequencies_a_split=_share(
-            sizes.n_rf, 2 * tiles.frequencies, 4 * _MULTIPROCESSORS / row_programs
+            sizes.n_rf, 2 * tiles.frequencies, _WIDE_PROGRAMS / row_programs
         ),
-        rows_a_split=_share(sizes.batch, tiles.rows, 2 * _MULTIPROCESSORS / gradient_programs),
+        rows_a_split=_share(sizes.batch, tiles.rows, _WIDE_GRADIENT_PROGRAMS / gradient_programs),
     )
 
 
