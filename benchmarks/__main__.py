@@ -166,13 +166,18 @@ def splits(
 @app.command()
 def precision(
     quick: Annotated[bool, typer.Option(help="One short fit, to see that it runs.")] = False,
+    data: Annotated[
+        list[str] | None, typer.Option(help="Only these fits; may be repeated.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("benchmarks/results"),
 ) -> None:
-    """Measure what rounded products, and the card's own sine, do to MNLL; for a GPU."""
+    """Measure what rounded products, and the card's own sine, do to MNLL: on a GPU, `mnist, one member` anywhere."""
     from benchmarks import precision
     from experiments.runner import run_experiment
 
-    run_experiment("precision", precision.EXPERIMENT, out, quick, {}, 1)
+    _check("--data", data, precision.FITS)
+    chosen = {"data": data or tuple(precision.FITS)}
+    run_experiment("precision", precision.EXPERIMENT, out, quick, chosen, 1)
 
 
 def _check(option: str, values: Iterable[str] | None, known: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.quality import markdown
+from benchmarks.rounded_products import RoundedLayer
 from bochner import datasets
 from bochner.ops import AbstractPath, PallasLayer, XlaLayer
 from bochner.ops.fused_layer import Precision
@@ -22,17 +23,25 @@ PATHS: Mapping[str, AbstractPath] = {
     "tf32": PallasLayer(Precision.TF32, where_faster=True),
     "bfloat16": PallasLayer(Precision.BFLOAT16, where_faster=True),
 }
+EMULATED: Mapping[str, AbstractPath] = {
+    "tf32, emulated": RoundedLayer(Precision.TF32),
+    "bfloat16, emulated": RoundedLayer(Precision.BFLOAT16),
+}
+"""The same rounding on a CPU, which has no such products."""
+
 REFERENCE = "XLA, float32"
 N_SEEDS = 5
 
 
 class Fit(NamedTuple):
-    """What is fitted: a table, a preset, and settings that it leaves open."""
+    """What is fitted, and how: a table, a preset, settings, the ways to compute it, and seeds."""
 
     data: str
     preset: str
     max_steps: int
     settings: Mapping[str, Any]
+    paths: tuple[str, ...] = tuple(PATHS)
+    n_seeds: int = N_SEEDS
 
 
 _FROM_THE_START = {"n_mc_train": 1, "theta_from": 0}
@@ -42,6 +51,9 @@ FITS = {
     # In the middle of its training, where seeds differ the most.
     "mnist": Fit("mnist", "paper-mnist", 10_000, {**_FROM_THE_START, **_AS_PIXELS}),
     "mnist, no option set": Fit("mnist", "auto", 8_000, _AS_PIXELS),
+    "mnist, one member": Fit(
+        "mnist", "auto", 8_000, {**_AS_PIXELS, "n_members": 1}, (REFERENCE, *EMULATED), n_seeds=3
+    ),
 }
 
 
@@ -51,8 +63,8 @@ def jobs(quick: bool) -> Iterable[Job]:
         yield {"data": "powerplant", "path": REFERENCE, "seed": 0, "max_steps": 30}
         return
     for name, fit in FITS.items():
-        for path in PATHS:
-            for seed in range(N_SEEDS):
+        for path in fit.paths:
+            for seed in range(fit.n_seeds):
                 yield {"data": name, "path": path, "seed": seed, "max_steps": fit.max_steps}
 
 
@@ -60,7 +72,7 @@ def run(job: Job) -> Mapping[str, Any]:
     """Train, and measure on the test rows."""
     fit = FITS[job["data"]]
     data, settings = datasets.load(fit.data), {**fit.settings, "max_steps": job["max_steps"]}
-    path = PATHS[job["path"]]
+    path = {**PATHS, **EMULATED}[job["path"]]
     if data.is_classification:
         X, y, X_test, y_test = data.part(data.splits[0])
         method = RandomFeatureClassifier(fit.preset, settings, path=path)
