@@ -61,7 +61,7 @@ def _draw_shape(generator: np.random.Generator, *, small: bool) -> dict[str, Any
     """Draw sizes around the edges of tiles, of a narrow layer or a wide one."""
     largest = 150 if small else 20_000
     batch = int(np.exp(generator.uniform(0, np.log(largest))))
-    narrow = generator.random() < 0.5
+    narrow, moments = (bool(draw < 0.5) for draw in generator.random(2))
     return {
         "batch": batch,
         "widths": tuple(
@@ -69,9 +69,10 @@ def _draw_shape(generator: np.random.Generator, *, small: bool) -> dict[str, Any
             for _ in range(int(generator.integers(1, 3)))
         ),
         "n_rf": int(generator.integers(1, 60 if small else 600)),
-        "d_out": int(generator.integers(1, 5 if narrow else 129)),
+        # Means and variances together are at most 128 outputs; beyond, XLA computes the layer.
+        "d_out": int(generator.integers(1, 5 if narrow else 65 if moments else 129)),
         "kernel": _KERNELS[int(generator.integers(len(_KERNELS)))],
-        "moments": bool(generator.random() < 0.5),
+        "moments": moments,
         "n_samples": int(generator.choice([1, 3])),
     }
 

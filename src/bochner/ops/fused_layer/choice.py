@@ -147,11 +147,14 @@ def _narrow(sizes: Sizes) -> NarrowTiles:
     frequencies = frequencies_a_lane * _LANES
     blocks = sizes.n_samples * math.ceil(sizes.n_rf / frequencies)
     rows_a_split = math.ceil(sizes.batch / max(1, _WARPS // blocks))
+    frequencies_a_split = math.ceil(sizes.n_rf / splits)
     return NarrowTiles(
         rows=rows,
-        frequencies_a_split=math.ceil(sizes.n_rf / splits),
+        frequencies_a_split=frequencies_a_split,
         frequencies=frequencies,
         rows_a_split=_between(_LEAST_ROWS_A_SPLIT, rows_a_split, _MOST_ROWS_A_SPLIT),
+        # Short loops gain nothing by it.
+        frequencies_at_once=4 if frequencies_a_split >= 32 else 1,
     )
 
 
