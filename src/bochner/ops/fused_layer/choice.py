@@ -153,7 +153,7 @@ def _narrow(sizes: Sizes) -> NarrowTiles:
         frequencies_a_split=frequencies_a_split,
         frequencies=frequencies,
         rows_a_split=_between(_LEAST_ROWS_A_SPLIT, rows_a_split, _MOST_ROWS_A_SPLIT),
-        # Short loops gain nothing by it (2.3 and 2.4 us in A), and the interpreter of the tests takes four times as long.
+        # Short loops gain nothing (2.3 and 2.4 us in A), and the interpreter of the tests takes four times as long.
         frequencies_at_once=4 if frequencies_a_split >= 24 else 1,
     )
 
