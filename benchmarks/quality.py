@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bochner import DeepGPClassifier, DeepGPRegressor, datasets
-from experiments.runner import Experiment, Job, mean_and_deviation
+from experiments.runner import Experiment, Job, accelerator, mean_and_deviation
 
 REGRESSION = (
     "powerplant",
@@ -111,26 +111,17 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
     """
     groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for record in sorted(records, key=lambda record: TABLES.index(record["job"]["data"])):
-        result = {**record["result"], "accelerator": _accelerator(record.get("machine", ""))}
+        result = {**record["result"], "accelerator": accelerator(record.get("machine", ""))}
         groups[record["job"]["data"]][record["job"]["system"]].append(result)
     systems = [name for name in SYSTEMS if any(name in group for group in groups.values())]
     texts = []
-    for title, measure in (
-        ("Test log-likelihood", lambda result: -result["mnll"]),
-        ("RMSE, or error rate", lambda result: -result.get("rmse", result.get("error_rate"))),
-        ("Seconds to fit", lambda result: -result["fit_seconds"]),
-    ):
-        sign = 1 if title.startswith("Test") else -1
+    for title, sign, timed, measure in (
+        ("Test log-likelihood", 1, False, lambda result: -result["mnll"]),
+        ("RMSE, or error rate", -1, False, lambda result: -result.get("rmse", result.get("error_rate"))),
+        ("Seconds to fit", -1, True, lambda result: -result["fit_seconds"]),
+    ):  # fmt: skip
         lines = [
-            [
-                name,
-                *_cells(
-                    [group.get(system) for system in systems],
-                    measure,
-                    sign,
-                    timed=title.startswith("Seconds"),
-                ),
-            ]
+            [name, *_cells([group.get(system) for system in systems], measure, sign, timed=timed)]
             for name, group in groups.items()
         ]
         table = Table("", *systems, title=title)
@@ -147,12 +138,6 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
     if any("max_steps" in record["job"] for record in records):
         return  # quick numbers mean nothing, and must not take the place of others
     (folder / "quality.md").write_text("\n".join(texts), encoding="utf-8")
-
-
-def _accelerator(machine: str) -> str:
-    """Name what a fit ran on where that is not a CPU, from the runner's words: architecture, cores, device, version."""
-    device = [*machine.split(", "), "", ""][2]
-    return "" if device == "cpu" else device
 
 
 def _cells(
@@ -174,7 +159,7 @@ def _cells(
         ranked.append(-np.inf if remarks else mean)
     best = max(ranked)
     return [
-        f"**{text}**" if mean == best and np.isfinite(mean) else text
+        f"**{text}**" if mean == best > -np.inf else text
         for text, mean in zip(texts, ranked, strict=True)
     ]
 

@@ -33,10 +33,10 @@ class RoundedLayer(AbstractPath):
         return self._product(W.T, kernel.features(self._project(inputs, Omega)))
 
     def moments(self, kernel, inputs, Omega, mean, variance):
-        Z = self._project(inputs, Omega)
+        parts = kernel.activate(self._project(inputs, Omega))
         squares, constant = square_weights(variance, kernel.n_parts)
-        variances = self._product(squares.T, kernel.activate(Z)[0] ** 2)
-        return self._product(mean.T, kernel.features(Z)), variances + constant[:, None]
+        variances = self._product(squares.T, parts[0] ** 2) + constant[:, None]
+        return self._product(mean.T, jnp.concatenate(parts)), variances
 
     def _project(self, inputs, Omega) -> Array:
         return self._product(Omega.T, jnp.concatenate(inputs))
@@ -48,7 +48,7 @@ class RoundedLayer(AbstractPath):
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def product(bits: int, a: Float[Array, "m k"], b: Float[Array, "k n"]) -> Float[Array, "m n"]:
     """Multiply matrices whose entries keep so many bits after the first."""
-    return _rounded(bits, a) @ _rounded(bits, b)
+    return _forward(bits, a, b)[0]
 
 
 def _forward(bits: int, a: Array, b: Array):

@@ -42,7 +42,7 @@ def run(job: Job) -> Mapping[str, Any]:
     kind: Any = DeepGPClassifier if data.is_classification else DeepGPRegressor
     parts = [data.split(number) for number in range(job["n_splits"])]
     models = [kind(random_state=job["seed"], max_steps=job.get("max_steps")) for _ in parts]
-    together = not _hold_rows_out(data)
+    together = not _hold_rows_out(parts[0][0], classification=data.is_classification)
     if together:
         fit_together(models, [(X, y) for X, y, _, _ in parts])
     else:
@@ -60,11 +60,10 @@ def run(job: Job) -> Mapping[str, Any]:
     }
 
 
-def _hold_rows_out(data: Any) -> bool:
+def _hold_rows_out(X: np.ndarray, *, classification: bool) -> bool:
     """Whether the defaults hold rows out, which `fit_together` does not."""
-    n_rows, d_in = data.split(0)[0].shape
-    situation = Situation(n_rows=n_rows, d_in=d_in, classification=data.is_classification)
-    return auto(situation)["validation_fraction"] > 0
+    n_rows, d_in = X.shape
+    return auto(Situation(n_rows, d_in, classification))["validation_fraction"] > 0
 
 
 def _constant(y: np.ndarray, y_test: np.ndarray, classification: bool) -> float:

@@ -77,7 +77,7 @@ def _run(job: Job) -> Mapping[str, Any]:
 def _report(records: list[dict[str, Any]], folder: Path) -> None:
     for name in dict.fromkeys(record["job"]["data"] for record in records):
         own = [record for record in records if record["job"]["data"] == name]
-        depths = {depth: _of_depth(own, depth) for depth in _depths(own)}
+        depths = _by_depth(own)
         table = Table(
             "layers", "seeds", "error", "MNLL", "negative bound/row", "training s", title=name
         )
@@ -90,8 +90,7 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
                 mean_and_deviation(map(_negative_bound, results), digits=4),
                 f"{np.mean([result['curve'][-1]['seconds'] for result in results]):.0f}",
             )
-        cited = [str(SV_DKL[metric]) for metric in ("error_rate", "mnll")]
-        table.add_row("cited: SV-DKL, 2008", "", *cited, "", "")
+        table.add_row("cited: SV-DKL, 2008", "", *map(str, SV_DKL.values()), "", "")
         Console(width=110).print(table)
         by_bound, by_test = (
             min(depths, key=lambda depth: np.mean([measure(one) for one in depths[depth]]))
@@ -99,29 +98,28 @@ def _report(records: list[dict[str, Any]], folder: Path) -> None:
         )
         Console().print(f"{name}: the bound picks {by_bound} layers, the test MNLL {by_test}.")
         if not any("n_test" in record["job"] for record in own):
-            _draw(own, folder / f"depth-{name}.png")
+            _draw(depths, folder / f"depth-{name}.png")
 
 
-def _depths(records: list[dict[str, Any]]) -> list[int]:
-    return sorted({record["job"]["n_layers"] for record in records})
-
-
-def _of_depth(records: list[dict[str, Any]], depth: int) -> list[dict[str, Any]]:
-    return [record["result"] for record in records if record["job"]["n_layers"] == depth]
+def _by_depth(records: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+    """Results of all seeds, from the fewest layers on."""
+    depths: dict[int, list[dict[str, Any]]] = {}
+    for record in sorted(records, key=lambda record: record["job"]["n_layers"]):
+        depths.setdefault(record["job"]["n_layers"], []).append(record["result"])
+    return depths
 
 
 def _negative_bound(result: Mapping[str, Any]) -> float:
     return float(np.mean(result["negative_bounds"]))
 
 
-def _draw(records: list[dict[str, Any]], path: Path) -> None:
+def _draw(depths: Mapping[int, list[dict[str, Any]]], path: Path) -> None:
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogFormatter
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
-    depths = _depths(records)
-    for number, depth in enumerate(depths):
-        for seed, result in enumerate(_of_depth(records, depth)):
+    for number, (depth, results) in enumerate(depths.items()):
+        for seed, result in enumerate(results):
             label = f"{depth} layers" if seed == 0 else None
             for ax, metric in zip(axes, ("error_rate", "mnll"), strict=False):
                 seconds, values = (
@@ -138,8 +136,8 @@ def _draw(records: list[dict[str, Any]], path: Path) -> None:
     axes[0].legend(frameon=False, fontsize=8)
     axes[2].boxplot(
         [
-            [bound for result in _of_depth(records, depth) for bound in result["negative_bounds"]]
-            for depth in depths
+            [bound for result in results for bound in result["negative_bounds"]]
+            for results in depths.values()
         ],
         tick_labels=[str(depth) for depth in depths],
     )

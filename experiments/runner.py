@@ -198,6 +198,12 @@ def mean_and_deviation(values: Iterable[float], digits: int = 3) -> str:
     return mean if len(numbers) == 1 else f"{mean} ± {numbers.std(ddof=1):.{digits}f}"
 
 
+def accelerator(machine: str) -> str:
+    """Name the device in the words of `machine`, where that is not a CPU."""
+    device = [*machine.split(", "), "", ""][2]
+    return "" if device == "cpu" else device
+
+
 def machine() -> str:
     """Describe the machine in a few words."""
     import jax

@@ -65,7 +65,7 @@ class NarrowTiles(NamedTuple):
     frequencies_a_split: int
     frequencies: int
     rows_a_split: int
-    frequencies_at_once: int = 4
+    frequencies_at_once: int
     rows_at_once: int = 2
 
 
@@ -73,23 +73,23 @@ class WideTiles(NamedTuple):
     """How the kernels that start from the projections divide their work.
 
     Attributes:
-        outputs: outputs of one tile, all of them, up to a power of two.
-        frequencies_a_split: how many frequencies a program of the forward pass sums over.
-        rows_a_split: how many rows a program of the backward pass sums over.
         rows: rows of data of one tile.
+        outputs: outputs of one tile, all of them, up to a power of two.
         frequencies: frequencies of one tile of the forward pass.
-        warps: warps of a program of the forward pass.
+        frequencies_a_split: how many frequencies a program of the forward pass sums over.
         gradient_frequencies: frequencies of one tile of the backward pass.
+        rows_a_split: how many rows a program of the backward pass sums over.
+        warps: warps of a program of the forward pass.
         gradient_warps: warps of a program of the backward pass.
     """
 
+    rows: int
     outputs: int
+    frequencies: int
     frequencies_a_split: int
+    gradient_frequencies: int
     rows_a_split: int
-    rows: int = 64
-    frequencies: int = 16
     warps: int = 2
-    gradient_frequencies: int = 64
     gradient_warps: int = 4
 
 
@@ -159,18 +159,18 @@ def _narrow(sizes: Sizes) -> NarrowTiles:
 
 
 def _wide(sizes: Sizes) -> WideTiles:
-    outputs = max(16, _power_of_two_from(sizes.d_out))
-    tiles = WideTiles(outputs, frequencies_a_split=sizes.n_rf, rows_a_split=sizes.batch)
+    rows, frequencies, outputs = 64, 16, max(16, _power_of_two_from(sizes.d_out))
     sums = outputs * (sizes.n_parts + sizes.n_weights - 1)
-    if sums > _MOST_SUMS_A_FREQUENCY:
-        tiles = tiles._replace(gradient_frequencies=32)
-    row_programs = sizes.n_samples * math.ceil(sizes.batch / tiles.rows)
-    gradient_programs = sizes.n_samples * math.ceil(sizes.n_rf / tiles.gradient_frequencies)
-    return tiles._replace(
-        frequencies_a_split=_share(
-            sizes.n_rf, 2 * tiles.frequencies, _WIDE_PROGRAMS / row_programs
-        ),
-        rows_a_split=_share(sizes.batch, tiles.rows, _WIDE_GRADIENT_PROGRAMS / gradient_programs),
+    gradient_frequencies = 64 if sums <= _MOST_SUMS_A_FREQUENCY else 32
+    row_programs = sizes.n_samples * math.ceil(sizes.batch / rows)
+    gradient_programs = sizes.n_samples * math.ceil(sizes.n_rf / gradient_frequencies)
+    return WideTiles(
+        rows=rows,
+        outputs=outputs,
+        frequencies=frequencies,
+        frequencies_a_split=_share(sizes.n_rf, 2 * frequencies, _WIDE_PROGRAMS / row_programs),
+        gradient_frequencies=gradient_frequencies,
+        rows_a_split=_share(sizes.batch, rows, _WIDE_GRADIENT_PROGRAMS / gradient_programs),
     )
 
 
