@@ -26,6 +26,7 @@ ORDER = [
     "evidence",
     "objectives",
     "conditioning",
+    "calibration",
     "saving",
     "training",
     "distributed",

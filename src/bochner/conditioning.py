@@ -1,5 +1,7 @@
 """From a model trained on the evidence to one that predicts: draws of the hidden layers, the last layer exact."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,6 +18,7 @@ from bochner.gaussians import (
 )
 from bochner.hyperparameters import HeldTheta, VariationalTheta
 from bochner.layers import Layer, LayerNoise, Stack
+from bochner.likelihoods.noise_laws import Normal
 from bochner.members import Members
 from bochner.model import DeepGP, Noise
 from bochner.objectives import last_features, log_noise_variances, noise_weights
@@ -100,7 +103,8 @@ def unconditioned(model: DeepGP) -> DeepGP:
         return eqx.tree_at(lambda layer: layer.q_W, layer, _released(layer.q_W))
 
     blocks = jax.tree.map(release, model.blocks, is_leaf=lambda node: isinstance(node, Layer))
-    return eqx.tree_at(lambda model: model.blocks, model, blocks)
+    likelihood = dataclasses.replace(model.likelihood, law=Normal())  # pyright: ignore[reportCallIssue]
+    return dataclasses.replace(model, blocks=blocks, likelihood=likelihood)
 
 
 def _released(q_W: AnyGaussian) -> FactorizedGaussian:

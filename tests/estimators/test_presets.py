@@ -38,6 +38,7 @@ PAPER = {
     # What the paper does not have is off.
     "residual": False,
     "objective": "elbo",
+    "calibration": "none",
     "n_members": 1,
     "theta": "free",
     "theta_deviation": 1.0,

@@ -33,8 +33,7 @@ class Example:
         likelihood = self.make()
         d_out = likelihood.n_functions(N_TARGETS)
         F = np.random.default_rng(0).normal(size=(3, d_out))
-        fields = [getattr(likelihood, field.name) for field in dataclasses.fields(likelihood)]
-        return likelihood, jnp.asarray(F), self.law(F, *fields)
+        return likelihood, jnp.asarray(F), self.law(F, *jax.tree.leaves(likelihood))
 
 
 EXAMPLES = {

@@ -127,6 +127,13 @@ def fit(
         str | None,
         typer.Option(help="elbo, predictive or evidence.", rich_help_panel=_TRAINING),
     ] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            help="Widths of predictions: left-out (with evidence) or none.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
     kl_weight: Annotated[
         float | None,
         typer.Option(help="What the KL counts; 1 is the bound.", rich_help_panel=_TRAINING),

@@ -41,6 +41,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         residual: add its inputs to the outputs of each hidden layer that has as many.
         objective: what training maximizes: `"elbo"`, the bound, or `"predictive"`, the predictive density, with the KL
             kept.
+        calibration: `"none"`; for regression there is a choice.
         n_members: models trained together from different starts, which predict as one mixture.
         theta: `"free"`, `"prior"` or `"variational"` treatment of the kernels' variances and lengthscales.
         theta_deviation: deviation of the prior of their logarithms around the initial values.
@@ -101,6 +102,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         residual=None,
         likelihood=None,
         objective=None,
+        calibration=None,
         n_members=None,
         theta=None,
         theta_deviation=None,
@@ -147,6 +149,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             residual=residual,
             likelihood=likelihood,
             objective=objective,
+            calibration=calibration,
             n_members=n_members,
             theta=theta,
             theta_deviation=theta_deviation,

@@ -27,6 +27,8 @@ AUTO = "auto"
 """As `n_layers`: choose it on held-out rows."""
 
 _N_CONDITIONED = 16
+_LEFT_OUT = "left-out"
+_CALIBRATIONS = (_LEFT_OUT, "none")
 _GAUSSIAN_NOISE = [name for name, kind in REGRESSION_LIKELIHOODS.items() if kind.gaussian_noise]
 
 NEVER = "never"
@@ -49,6 +51,7 @@ class Config:
     residual: bool
     likelihood: str
     objective: str
+    calibration: str
     n_members: int
     theta: str
     theta_deviation: float
@@ -83,6 +86,7 @@ class Config:
         check_choice("preprocessing", values["preprocessing"], PREPROCESSINGS)
         check_choice("schedule", values["schedule"], SCHEDULES)
         check_choice("objective", values["objective"], OBJECTIVES)
+        check_choice("calibration", values["calibration"], _CALIBRATIONS)
         check_choice("theta", values["theta"], THETAS)
         check_choice("precision", values["precision"], PRECISIONS)
         for kernel in _each(values["kernel"]):
@@ -124,6 +128,11 @@ class Config:
                     '`objective="evidence"` needs frequencies that are held: use `omega="prior-fixed"` or '
                     '"var-fixed", or `objective="elbo"`.'
                 )
+        elif self.calibrates:
+            raise ValueError(
+                '`calibration="left-out"` leaves rows out of the exact last layer, which only `objective="evidence"` '
+                f'has; got {self.objective!r}. Use `calibration="none"`.'
+            )
         if self.objective == "predictive" and max(_each(self.n_mc_train)) < 2:
             raise ValueError(
                 '`objective="predictive"` is the log of a mean over samples, which needs `n_mc_train` of at least 2; '
@@ -192,6 +201,11 @@ class Config:
         if self.n_layers == 1 and self.theta != "variational":
             return 1
         return max(_N_CONDITIONED // self.n_members, 1)
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether the widths of predictions are chosen from rows left out."""
+        return self.calibration == _LEFT_OUT
 
     @property
     def budget(self) -> Budget:

@@ -54,7 +54,7 @@ _OPTIONAL = {"feature_names", "encoder", "target", "format_version", "bochner_ve
 # What decides the names and shapes of the model's arrays.
 _STRUCTURE = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
-    "likelihood", "residual", "objective", "n_members", "theta", "theta_deviation",
+    "likelihood", "residual", "objective", "calibration", "n_members", "theta", "theta_deviation",
 )  # fmt: skip
 _SCALING_NAMES = {
     f"{kind}.{field.name}"
@@ -62,7 +62,7 @@ _SCALING_NAMES = {
     for field in dataclasses.fields(scaling)
 }
 # Settings that files of the same format may lack, with what was done before there was a choice.
-_ADDED_LATER = {"precision": "float32"}
+_ADDED_LATER = {"precision": "float32", "calibration": "none"}
 
 _MAY_BE_NONE = {"max_steps", "max_seconds"}
 _LIMITS = {"n_layers": 1_000, "n_members": 1_000, "n_mc_predict": 100_000}

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from sklearn.utils import check_random_state
 
+from bochner.calibration import calibrate
 from bochner.conditioning import condition_last_layer, unconditioned
 from bochner.data.encoding import Encoder
 from bochner.data.pixels import table_for_batches
@@ -251,7 +252,7 @@ class Fitting(Parameters):
         n_draws = Config(**self.config_).n_conditioned
         members = [unconditioned(member) for member in self.model_.each()[::n_draws]]
         self.model_ = members[0] if len(members) == 1 else Members.of(members)
-        self.config_ = {**self.config_, "objective": "elbo"}
+        self.config_ = {**self.config_, "objective": "elbo", "calibration": "none"}
 
     def _goes_on(self) -> bool:
         """Whether `fit` goes on from the fitted model."""
@@ -333,13 +334,14 @@ class Fitting(Parameters):
     def _keep(self, config: Config, data: TrainingData, trained: Trained, sample: Rows) -> None:
         """Make a trained model the estimator's own, with its history and its bound."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
-        self.model_ = self._ready(config, data, trained.model)
+        self.model_ = self._conditioned(config, data, trained.model)
         self._warn_of_too_few_steps(config, trained.n_steps)
         self.n_steps_ = n_past + trained.n_steps
         self.history_ = self.history_ + [
             dataclasses.asdict(self._in_own_units(record, n_past)) for record in trained.history
         ]
-        self.elbo_ = self._bound(sample)
+        self.elbo_ = self._bound(sample)  # of the posterior, which calibration leaves
+        self.model_ = self._calibrated(config, data, self.model_)
 
     def _checkpoints(
         self, config: Config, digest: str, held_out: Rows | None, engine: AbstractEngine
@@ -398,13 +400,21 @@ class Fitting(Parameters):
         return self._scaled(Rows(X, Y, np.ones(len(X))))
 
     def _ready(self, config: Config, data: TrainingData, model: DeepGP | Members) -> Any:
-        """Give a trained model as it predicts: with the last layer's exact posterior where that was integrated out."""
+        """Give a trained model as it predicts."""
+        return self._calibrated(config, data, self._conditioned(config, data, model))
+
+    def _conditioned(self, config: Config, data: TrainingData, model: DeepGP | Members) -> Any:
+        """Give the last layer its exact posterior where that was integrated out."""
         if config.objective != "evidence":
             return model
         assert isinstance(data, Table)  # as all rows go into each step
         return condition_last_layer(
             model, data, n_draws=config.n_conditioned, key=self._key("condition")
         )
+
+    @staticmethod
+    def _calibrated(config: Config, data: TrainingData, model: Any) -> Any:
+        return calibrate(model, data) if config.calibrates else model  # pyright: ignore[reportArgumentType]
 
     def _judge(self, config: Config, data: TrainingData, rows: Rows | None) -> HeldOut | None:
         if rows is None:

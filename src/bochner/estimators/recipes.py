@@ -47,6 +47,7 @@ def paper(situation: Situation) -> dict[str, Any]:
         "residual": False,
         "likelihood": "softmax" if situation.classification else "gaussian",
         "objective": "elbo",
+        "calibration": "none",
         "n_members": 1,
         "theta": "free",
         "theta_deviation": 1.0,
@@ -124,6 +125,7 @@ def auto(situation: Situation) -> dict[str, Any]:
         return {
             **recipe,
             "objective": "evidence",
+            "calibration": "left-out",
             "n_members": 4,
             "local_reparameterization": False,
             "batch_size": situation.n_rows,

@@ -41,6 +41,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         objective: what training maximizes: `"elbo"`, the bound; `"predictive"`, the predictive density, with the KL
             kept; or `"evidence"`, the bound with the last layer integrated out exactly, for Gaussian noise and tables
             of up to a few thousand rows.
+        calibration: `"left-out"` chooses the widths of the predictions of `"evidence"` by rows left out of the last
+            layer; `"none"` keeps those of the posterior.
         n_members: models trained together from different starts, which predict as one mixture.
         theta: `"free"`, `"prior"` or `"variational"` treatment of the kernels' variances and lengthscales.
         theta_deviation: deviation of the prior of their logarithms around the initial values.

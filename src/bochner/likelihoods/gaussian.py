@@ -3,19 +3,12 @@
 import math
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from bochner.likelihoods.base import AbstractRegressionLikelihood
-
-
-def normal_log_density(Y: Array, mean: Array, log_variance: Array) -> Array:
-    """Compute the log density of `N(mean, exp(log_variance))` at Y."""
-    squared = (Y - mean) ** 2 * jnp.exp(-log_variance)
-    return -0.5 * (squared + log_variance + math.log(2 * math.pi))
+from bochner.likelihoods.noise_laws import AbstractNoiseLaw, Normal
 
 
 class Gaussian(AbstractRegressionLikelihood):
@@ -30,6 +23,7 @@ class Gaussian(AbstractRegressionLikelihood):
     """
 
     log_noise_variance: Float[Array, "..."]
+    law: AbstractNoiseLaw = Normal()
     location_scale: ClassVar[bool] = True
     gaussian_noise: ClassVar[bool] = True
 
@@ -47,14 +41,15 @@ class Gaussian(AbstractRegressionLikelihood):
         return n_targets
 
     def log_density(self, F, Y):  # noqa: D102
-        return normal_log_density(Y, F, self.log_noise_variance[None, :])
+        return self.law.log_density(Y - F, self.log_noise_variance[None, :])
 
     def moments(self, F):  # noqa: D102
-        return F, jnp.broadcast_to(jnp.exp(self.log_noise_variance)[None, :], F.shape)
+        variance = self.law.variance() * jnp.exp(self.log_noise_variance)
+        return F, jnp.broadcast_to(variance[None, :], F.shape)
 
     def cdf(self, F, Y):  # noqa: D102
-        return ndtr((Y - F) * jnp.exp(-0.5 * self.log_noise_variance)[None, :])
+        return self.law.cdf((Y - F) * jnp.exp(-0.5 * self.log_noise_variance)[None, :])
 
     def sample(self, F, *, key: PRNGKeyArray):  # noqa: D102
-        noise = jax.random.normal(key, F.shape, F.dtype)
+        noise = self.law.sample(F, key=key)
         return F + jnp.exp(0.5 * self.log_noise_variance)[None, :] * noise

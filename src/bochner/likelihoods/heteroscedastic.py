@@ -6,11 +6,10 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from bochner.likelihoods.base import AbstractRegressionLikelihood
-from bochner.likelihoods.gaussian import normal_log_density
+from bochner.likelihoods.noise_laws import AbstractNoiseLaw, Normal
 
 _FLOOR = 1e-3  # of the target's deviation, which is one after standardization
 # A prior in which the noise varies like the mean itself lets it explain what the mean should (docs/recipes.md).
@@ -32,6 +31,7 @@ class HeteroscedasticGaussian(AbstractRegressionLikelihood):
     """
 
     constant: Float[Array, "..."]
+    law: AbstractNoiseLaw = Normal()
     location_scale: ClassVar[bool] = True
     gaussian_noise: ClassVar[bool] = True
 
@@ -57,16 +57,16 @@ class HeteroscedasticGaussian(AbstractRegressionLikelihood):
 
     def log_density(self, F, Y):  # noqa: D102
         mean, deviation = self._split(F)
-        return normal_log_density(Y, mean, 2 * jnp.log(deviation))
+        return self.law.log_density(Y - mean, 2 * jnp.log(deviation))
 
     def moments(self, F):  # noqa: D102
         mean, deviation = self._split(F)
-        return mean, deviation**2
+        return mean, self.law.variance() * deviation**2
 
     def cdf(self, F, Y):  # noqa: D102
         mean, deviation = self._split(F)
-        return ndtr((Y - mean) / deviation)
+        return self.law.cdf((Y - mean) / deviation)
 
     def sample(self, F, *, key: PRNGKeyArray):  # noqa: D102
         mean, deviation = self._split(F)
-        return mean + deviation * jax.random.normal(key, mean.shape, mean.dtype)
+        return mean + deviation * self.law.sample(mean, key=key)

@@ -1,0 +1,112 @@
+"""The widths of a mixture chosen anew from rows left out of the exact last layer.
+
+Each draw of the hidden layers learns the noise that it needs alone. The mean of many draws errs less than each of
+them, so the mixture has more noise than its errors call for, and its intervals cover too much. Leaving a row out of a
+Bayesian linear regression has a closed form, so the density of each row under the mixture that never saw it (in the
+last layer) costs no further fit.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float
+
+from bochner.data.table import Table
+from bochner.gaussians import JointGaussian, SideBySide
+from bochner.likelihoods.noise_laws import Normal, TwoWidths
+from bochner.members import Members
+from bochner.model import DeepGP
+from bochner.objectives import last_features
+
+_N_CANDIDATES, _NARROWEST, _WIDEST = 43, 0.2, 1.6
+_ROWS_FOR_NO_CHANGE = 25
+_LARGEST_LEVERAGE = 0.999
+
+
+class LeftOut(eqx.Module):
+    """What a model says of each row of a table when its last layer has not seen that row.
+
+    Attributes:
+        residuals: the targets less the predicted means.
+        spread: variance of the function there.
+        noise: variance of the noise there.
+    """
+
+    residuals: Float[Array, "... n targets"]
+    spread: Float[Array, "... n targets"]
+    noise: Float[Array, "... n targets"]
+
+    @classmethod
+    def of(cls, model: DeepGP, table: Table) -> "LeftOut":
+        """Leave out each row in turn, of a model whose last layer has the exact posterior given the table."""
+        noise = model.draw_noise(key=jax.random.key(0))  # of which held layers use nothing
+        Phi, q_W = last_features(model, table.X, noise), model.blocks[-1].q_W
+        W = q_W.sample(jnp.zeros(q_W.shape, Phi.dtype))  # the mean, and what is held of the noise
+        mean, variance = model.likelihood.moments(Phi @ W)  # pyright: ignore[reportAttributeAccessIssue]
+        scaled = jnp.einsum("nf,tfg->tng", Phi, _exact(model).factor)
+        spread = jnp.sum(scaled**2, axis=2).T
+        leverage = jnp.minimum(table.weights[:, None] * spread / variance, _LARGEST_LEVERAGE)
+        return cls((table.Y - mean) / (1 - leverage), spread / (1 - leverage), variance)
+
+    def log_density(self, factor: Float[Array, ""]) -> Float[Array, "... n"]:
+        """Compute the log density of each row's targets with the function's deviation and most noise scaled."""
+        spread = factor**2 * self.spread
+        # A Gaussian function and noise of two widths add up to two widths again, of which the wider one is the unit.
+        wide, narrow = spread + self.noise, spread + factor**2 * self.noise
+        law = TwoWidths(jnp.sqrt(narrow / wide))
+        return jnp.sum(law.log_density(self.residuals, jnp.log(wide)), axis=-1)
+
+
+@eqx.filter_jit
+def calibrate(members: Members, table: Table) -> Members:
+    """Scale the deviations of a conditioned model by the factor under which rows left out are most probable.
+
+    All of the function's deviation and three quarters of the noise are scaled; see
+    `bochner.likelihoods.noise_laws.TwoWidths`. Few rows say little about it: the logarithm of the factor is taken as if
+    25 further rows had called for no change.
+
+    Example:
+        >>> import jax, numpy as np
+        >>> from bochner.calibration import calibrate
+        >>> from bochner.conditioning import condition_last_layer
+        >>> from bochner.data.table import Table
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.model import DeepGP
+        >>> model = DeepGP.start(
+        ...     [LayerSettings(2), LayerSettings(1)], Gaussian.start(1), d_in=1, feed_inputs=True,
+        ...     key=jax.random.key(0),
+        ... )
+        >>> x = np.linspace(-1, 1, 50)[:, None]
+        >>> table = Table.of(x, np.sin(3 * x))  # without the noise that the model starts with
+        >>> members = condition_last_layer(model, table, n_draws=3, key=jax.random.key(1))
+        >>> bool(calibrate(members, table).stacked.likelihood.law.factor[0] < 1)
+        True
+    """
+    laws = jax.lax.map(lambda model: LeftOut.of(model, table), members.stacked)
+    candidates = jnp.geomspace(_NARROWEST, _WIDEST, _N_CANDIDATES, dtype=table.Y.dtype)
+
+    def mean_log_density(factor: Float[Array, ""]) -> Float[Array, ""]:
+        densities = logsumexp(laws.log_density(factor), axis=0)
+        return jnp.sum(table.weights * densities)
+
+    best = candidates[jnp.argmax(jax.lax.map(mean_log_density, candidates))]
+    n_rows = len(table.Y)
+    factor = best ** (n_rows / (n_rows + _ROWS_FOR_NO_CHANGE))
+    return Members(_scaled(members.stacked, jnp.full(members.n_members, factor)), members.n_members)
+
+
+def _exact(model: DeepGP) -> JointGaussian:
+    q_W = model.blocks[-1].q_W
+    found = q_W.first if isinstance(q_W, SideBySide) else q_W
+    assert isinstance(found, JointGaussian)  # as conditioning gave it
+    return found
+
+
+def _scaled(stacked: DeepGP, factors: Float[Array, " members"]) -> DeepGP:
+    law = stacked.likelihood.law  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(law, Normal)  # what is calibrated already stays so
+    factor = factors[:, None, None, None] * _exact(stacked).factor
+    stacked = eqx.tree_at(lambda model: _exact(model).factor, stacked, factor)
+    return eqx.tree_at(lambda model: model.likelihood.law, stacked, TwoWidths(factors))

@@ -1,0 +1,134 @@
+"""Rows left out in closed form beside fits without them, and widths that come out right."""
+
+import copy
+
+import jax
+import numpy as np
+import pytest
+
+from bochner import DeepGPRegressor, load
+from bochner.calibration import LeftOut, calibrate
+from bochner.conditioning import condition_last_layer, unconditioned
+from bochner.data.table import Table
+from bochner.layers import LayerSettings
+from bochner.likelihoods import Gaussian, HeteroscedasticGaussian
+from bochner.likelihoods.noise_laws import Normal
+from bochner.members import Members
+from bochner.model import DeepGP
+from bochner.prediction import LogDensity, Posterior
+
+KEY = jax.random.key(0)
+
+
+def started(kind=Gaussian, n_layers=2, n_targets=1, noise_variance=0.04):
+    d_out = kind.n_functions(n_targets)
+    layers = [LayerSettings(2, n_rf=20)] * (n_layers - 1) + [LayerSettings(d_out, n_rf=20)]
+    likelihood = kind.start(n_targets, noise_variance=noise_variance)
+    return DeepGP.start(layers, likelihood, d_in=1, feed_inputs=True, key=KEY)
+
+
+def rows(n=40, noise=0.2, n_targets=1, seed=0):
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(-2, 2, size=(n, 1))
+    y = np.concatenate([np.sin(2 * x), np.cos(x)], axis=1)[:, :n_targets]
+    return x, y + noise * generator.normal(size=y.shape)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, HeteroscedasticGaussian])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_a_row_left_out_is_predicted_as_by_a_fit_without_it(kind, n_targets, x64):
+    x, y = rows(12, n_targets=n_targets)
+    weights = np.array([2.0, 0.5] + [1.0] * 10)
+    model = started(kind, n_targets=n_targets)
+    (full,) = condition_last_layer(model, Table.of(x, y, weights), n_draws=1, key=KEY).each()
+    found = LeftOut.of(full, Table.of(x, y, weights))
+    for i in (0, 1, 7):
+        others = np.arange(12) != i
+        table = Table.of(x[others], y[others], weights[others])
+        (without,) = condition_last_layer(model, table, n_draws=1, key=KEY).each()
+        unseen = Table.of(x[[i]], y[[i]], np.zeros(1))  # of weight 0: not left out again
+        alone = LeftOut.of(without, unseen)
+        np.testing.assert_allclose(found.residuals[i], alone.residuals[0], rtol=1e-8)
+        np.testing.assert_allclose(found.spread[i], alone.spread[0], rtol=1e-8)
+        np.testing.assert_allclose(found.noise[i], alone.noise[0], rtol=1e-12)
+
+
+def test_the_density_of_rows_left_out_is_that_of_predictions(x64):
+    # Of draws, so many that their mean is the integral.
+    x, y = rows(30)
+    table, apart = Table.of(x, y), rows(5, seed=1)
+    members = condition_last_layer(started(), table, n_draws=1, key=KEY)
+    calibrated = calibrate(members, table)
+    factor = calibrated.stacked.likelihood.law.factor[0]
+    unseen = Table.of(*apart, np.zeros(5))
+    expected = LeftOut.of(members.each()[0], unseen).log_density(factor)
+    posterior = Posterior.draw(calibrated, n_draws=20_000, key=KEY)
+    found = posterior.map_rows(LogDensity(), apart[0], Y=apart[1])
+    np.testing.assert_allclose(found, expected, atol=0.03)
+
+
+@pytest.mark.parametrize(("assumed", "low", "high"), [(0.2, 0.9, 1.1), (0.6, 0.25, 0.45)])
+def test_the_factor_is_what_the_noise_was_wrong_by(assumed, low, high, x64):
+    table = Table.of(*rows(800, noise=0.2))
+    model = started(n_layers=1, noise_variance=assumed**2)
+    members = condition_last_layer(model, table, n_draws=1, key=KEY)
+    assert low < float(calibrate(members, table).stacked.likelihood.law.factor[0]) < high
+
+
+def test_few_rows_change_little(x64):
+    table = Table.of(*rows(5, noise=0.0))
+    members = condition_last_layer(started(noise_variance=0.25), table, n_draws=1, key=KEY)
+    factor = float(calibrate(members, table).stacked.likelihood.law.factor[0])
+    assert 0.2 ** (5 / 30) <= factor <= 1.6 ** (5 / 30)
+
+
+def test_what_was_trained_comes_back(x64):
+    table = Table.of(*rows())
+    calibrated = calibrate(condition_last_layer(started(), table, n_draws=2, key=KEY), table)
+    assert isinstance(calibrated, Members)
+    assert isinstance(unconditioned(calibrated.each()[0]).likelihood.law, Normal)
+
+
+def fitted(calibration):
+    x, y = rows(150, noise=0.05)
+    model = DeepGPRegressor(
+        objective="evidence", calibration=calibration, n_members=2, n_random_features=20, max_steps=100,
+        random_state=0,
+    )  # fmt: skip
+    return model.fit(x, y[:, 0])
+
+
+@pytest.fixture(scope="module")
+def narrow():
+    return fitted(None)
+
+
+def test_an_estimator_narrows_what_is_too_wide_and_keeps_the_means(narrow):
+    wide = fitted("none")
+    assert narrow.config_["calibration"] == "left-out"
+    x, y = rows(500, noise=0.05, seed=1)
+    np.testing.assert_allclose(wide.predict(x), narrow.predict(x), atol=0.02)
+    assert narrow.predict(x, return_std=True)[1].mean() < wide.predict(x, return_std=True)[1].mean()
+    assert narrow.evaluate(x, y[:, 0])["mnll"] < wide.evaluate(x, y[:, 0])["mnll"]
+
+
+def test_widths_come_back_from_a_file(narrow, tmp_path):
+    narrow.save(tmp_path / "m.bochner")
+    x = rows()[0]
+    again = load(tmp_path / "m.bochner")
+    np.testing.assert_array_equal(again.predict_interval(x), narrow.predict_interval(x))
+
+
+def test_a_calibrated_model_goes_on_by_the_bound(narrow):
+    x, y = rows(60)
+    model = copy.deepcopy(narrow).set_params(objective=None, max_steps=20)
+    model.partial_fit(x, y[:, 0])
+    assert (model.config_["objective"], model.config_["calibration"]) == ("elbo", "none")
+    assert np.all(np.isfinite(model.predict(x)))
+
+
+def test_calibration_without_an_exact_layer_is_refused():
+    with pytest.raises(ValueError, match="only `objective=\"evidence\"` has; got 'elbo'"):
+        DeepGPRegressor(objective="elbo", calibration="left-out").fit(*rows())
+    with pytest.raises(ValueError, match="Did you mean 'left-out'"):
+        DeepGPRegressor(calibration="leftout").fit(*rows())
