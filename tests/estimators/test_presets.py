@@ -175,3 +175,28 @@ def test_one_layer_is_a_gaussian_process():
     model = DeepGPRegressor(**(SMALL | {"n_layers": 1, "max_steps": 600})).fit(X, Y)
     assert len(model.model_.layers) == 1
     assert model.score(X, Y) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("asked", "n_members"),
+    [
+        ({}, 4),
+        ({"max_seconds": 20}, 1),
+        ({"max_seconds": 60.0}, 2),
+        ({"max_seconds": 119}, 3),
+        ({"max_seconds": 1e9}, 4),
+        ({"max_seconds": float("nan")}, 4),  # an error to come
+        ({"max_seconds": "soon"}, 4),
+        ({"max_seconds": 20, "n_members": 3}, 3),
+    ],
+)
+def test_a_large_table_gets_the_members_that_there_is_time_for(asked, n_members):
+    situation = Situation(n_rows=20_000, d_in=5, classification=True)
+    assert fill(asked, "auto", situation)["n_members"] == n_members
+    of_numbers = Situation(n_rows=20_000, d_in=5, classification=False)
+    assert fill(asked, "auto", of_numbers)["n_members"] == (3 if "n_members" in asked else min(n_members, 2))  # fmt: skip
+
+
+def test_a_small_table_has_time_for_all():
+    situation = Situation(n_rows=300, d_in=5, classification=False)
+    assert fill({"max_seconds": 5}, "auto", situation)["n_members"] == 4

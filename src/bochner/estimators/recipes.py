@@ -10,6 +10,7 @@ import numpy as np
 _SMALL, _SMALL_FOR_CLASSES_OF_MANY = 4_000, 10_000
 _MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
+_SECONDS_A_MEMBER = 30  # of a large table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,8 +111,10 @@ def auto(situation: Situation) -> dict[str, Any]:
         if situation.classification:
             # Classes repay members rather than steps, once each row was seen some fifty times.
             steps = min(max(situation.n_rows // 10, 8_000), 24_000)
-            return {**recipe, "n_members": 4, "lengthscale_factor": 0.25, "max_steps": steps}
-        return {**recipe, "n_members": 2, "lengthscale_factor": 0.5, "max_steps": 15_000}
+            members = _members_in_time(situation, 4)
+            return {**recipe, "n_members": members, "lengthscale_factor": 0.25, "max_steps": steps}
+        members = _members_in_time(situation, 2)
+        return {**recipe, "n_members": members, "lengthscale_factor": 0.5, "max_steps": 15_000}
     if many_inputs:
         # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
         recipe |= {"n_random_features": _few_features(situation), "validation_fraction": 0.1}
@@ -139,6 +142,14 @@ def _preprocessing(situation: Situation) -> str:
     if situation.pixels:
         return "unit"
     return "compressed" if situation.classification else "robust"
+
+
+def _members_in_time(situation: Situation, most: int) -> int:
+    """As many members as there is time for: one that has seen its rows is worth more than several that have not."""
+    seconds = situation.asked.get("max_seconds")
+    if not isinstance(seconds, int | float) or not seconds < most * _SECONDS_A_MEMBER:
+        return most
+    return max(int(seconds // _SECONDS_A_MEMBER), 1)
 
 
 def _few_features(situation: Situation) -> int:
