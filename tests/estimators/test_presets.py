@@ -193,10 +193,14 @@ def test_one_layer_is_a_gaussian_process():
 def test_a_large_table_gets_the_members_that_there_is_time_for(asked, n_members):
     situation = Situation(n_rows=20_000, d_in=5, classification=True)
     assert fill(asked, "auto", situation)["n_members"] == n_members
-    of_numbers = Situation(n_rows=20_000, d_in=5, classification=False)
-    assert fill(asked, "auto", of_numbers)["n_members"] == (3 if "n_members" in asked else min(n_members, 2))  # fmt: skip
+
+
+def test_numbers_get_two_members_or_one():
+    situation = Situation(n_rows=20_000, d_in=5, classification=False)
+    members = [fill({"max_seconds": s}, "auto", situation)["n_members"] for s in (20, 59, 60, 500)]
+    assert members == [1, 1, 2, 2]
 
 
 def test_a_small_table_has_time_for_all():
-    situation = Situation(n_rows=300, d_in=5, classification=False)
-    assert fill({"max_seconds": 5}, "auto", situation)["n_members"] == 4
+    situation = Situation(n_rows=3_000, d_in=57, classification=True)
+    assert fill({"max_seconds": 5}, "auto", situation)["n_members"] == 8
