@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPRegressor, load
-from bochner.calibration import LeftOut, calibrate
+from bochner.calibration import LeftOut, calibrate, uncalibrated
 from bochner.conditioning import condition_last_layer, unconditioned
 from bochner.data.table import Table
 from bochner.layers import LayerSettings
@@ -87,6 +87,17 @@ def test_what_was_trained_comes_back(x64):
     calibrated = calibrate(condition_last_layer(started(), table, n_draws=2, key=KEY), table)
     assert isinstance(calibrated, Members)
     assert isinstance(unconditioned(calibrated.each()[0]).likelihood.law, Normal)
+
+
+def test_the_posteriors_widths_come_back(x64):
+    table = Table.of(*rows())
+    members = condition_last_layer(started(), table, n_draws=2, key=KEY)
+    again = uncalibrated(calibrate(members, table))
+    assert jax.tree.structure(again) == jax.tree.structure(members)
+    for found, expected in zip(jax.tree.leaves(again), jax.tree.leaves(members), strict=True):
+        if jax.dtypes.issubdtype(expected.dtype, jax.dtypes.prng_key):
+            continue
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def fitted(calibration):

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from bochner.data.table import Table
 from bochner.gaussians import JointGaussian, SideBySide
-from bochner.likelihoods.noise_laws import Normal, TwoWidths
+from bochner.likelihoods.noise_laws import AbstractNoiseLaw, Normal, TwoWidths
 from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.objectives import last_features
@@ -94,7 +94,33 @@ def calibrate(members: Members, table: Table) -> Members:
     best = candidates[jnp.argmax(jax.lax.map(mean_log_density, candidates))]
     n_rows = len(table.Y)
     factor = best ** (n_rows / (n_rows + _ROWS_FOR_NO_CHANGE))
-    return Members(_scaled(members.stacked, jnp.full(members.n_members, factor)), members.n_members)
+    factors = jnp.full(members.n_members, factor)
+    return Members(_scaled(members.stacked, factors, TwoWidths(factors)), members.n_members)
+
+
+def uncalibrated(members: Members) -> Members:
+    """Give a conditioned model the widths of its posterior back.
+
+    Example:
+        >>> import jax, numpy as np
+        >>> from bochner.calibration import calibrate, uncalibrated
+        >>> from bochner.conditioning import condition_last_layer
+        >>> from bochner.data.table import Table
+        >>> from bochner.layers import LayerSettings
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.model import DeepGP
+        >>> model = DeepGP.start(
+        ...     [LayerSettings(1)], Gaussian.start(1), d_in=1, feed_inputs=False, key=jax.random.key(0)
+        ... )
+        >>> table = Table.of(np.ones((9, 1)), np.ones((9, 1)))
+        >>> members = condition_last_layer(model, table, n_draws=1, key=jax.random.key(1))
+        >>> uncalibrated(calibrate(members, table)).stacked.likelihood.law
+        Normal()
+    """
+    law = members.stacked.likelihood.law  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(law, Normal):
+        return members
+    return Members(_scaled(members.stacked, 1 / law.factor, Normal()), members.n_members)
 
 
 def _exact(model: DeepGP) -> JointGaussian:
@@ -104,9 +130,7 @@ def _exact(model: DeepGP) -> JointGaussian:
     return found
 
 
-def _scaled(stacked: DeepGP, factors: Float[Array, " members"]) -> DeepGP:
-    law = stacked.likelihood.law  # pyright: ignore[reportAttributeAccessIssue]
-    assert isinstance(law, Normal)  # what is calibrated already stays so
+def _scaled(stacked: DeepGP, factors: Float[Array, " members"], law: AbstractNoiseLaw) -> DeepGP:
     factor = factors[:, None, None, None] * _exact(stacked).factor
     stacked = eqx.tree_at(lambda model: _exact(model).factor, stacked, factor)
-    return eqx.tree_at(lambda model: model.likelihood.law, stacked, TwoWidths(factors))
+    return eqx.tree_at(lambda model: model.likelihood.law, stacked, law)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bochner.calibration import uncalibrated
 from bochner.conditioning import unconditioned
 from bochner.data.table import Table
 from bochner.estimators.config import Config, check_whole_number
@@ -329,7 +330,7 @@ def _first_member(model: Any) -> tuple[DeepGP, DeepGP | Members]:
     # The draws of a member's hidden layers follow each other.
     n_draws = config.n_conditioned
     own = Members(jax.tree.map(lambda leaf: leaf[:n_draws], fitted.stacked), n_draws)
-    return unconditioned(own.each()[0]), own
+    return unconditioned(own.each()[0]), uncalibrated(own)
 
 
 def _refitted(model: Any, member: DeepGP, table: Table, key: jax.Array) -> DeepGP | Members:
