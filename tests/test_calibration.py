@@ -2,6 +2,7 @@
 
 import copy
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -82,6 +83,19 @@ def test_few_rows_change_little(x64):
     assert 0.2 ** (5 / 30) <= factor <= 1.6 ** (5 / 30)
 
 
+def test_hidden_layers_that_know_the_rows_change_nothing(x64):
+    table = Table.of(*rows(60, noise=0.05))
+    factors = []
+    for log_var in (0.0, -12.0):  # the prior, and a posterior of far more nats than there are rows
+        model = started(noise_variance=0.25)
+        log_vars = model.blocks[0].q_W.log_var + log_var
+        model = eqx.tree_at(lambda model: model.blocks[0].q_W.log_var, model, log_vars)
+        members = condition_last_layer(model, table, n_draws=2, key=KEY)
+        factors.append(float(calibrate(members, table).stacked.likelihood.law.factor[0]))
+    assert factors[0] < 0.9
+    assert factors[1] == 1.0
+
+
 def test_what_was_trained_comes_back(x64):
     table = Table.of(*rows())
     calibrated = calibrate(condition_last_layer(started(), table, n_draws=2, key=KEY), table)
@@ -103,8 +117,8 @@ def test_the_posteriors_widths_come_back(x64):
 def fitted(calibration):
     x, y = rows(150, noise=0.05)
     model = DeepGPRegressor(
-        objective="evidence", calibration=calibration, n_members=2, n_random_features=20, max_steps=100,
-        random_state=0,
+        objective="evidence", calibration=calibration, n_members=2, n_random_features=20, max_steps=200,
+        initial_log_var=-1.0, random_state=0,
     )  # fmt: skip
     return model.fit(x, y[:, 0])
 

@@ -22,6 +22,7 @@ from bochner.objectives import last_features
 _N_CANDIDATES, _NARROWEST, _WIDEST = 43, 0.2, 1.6
 _ROWS_FOR_NO_CHANGE = 25
 _LARGEST_LEVERAGE = 0.999
+_MOST_KL_A_ROW = 0.5
 
 
 class LeftOut(eqx.Module):
@@ -64,7 +65,8 @@ def calibrate(members: Members, table: Table) -> Members:
 
     All of the function's deviation and three quarters of the noise are scaled; see
     `bochner.likelihoods.noise_laws.TwoWidths`. Few rows say little about it: the logarithm of the factor is taken as if
-    25 further rows had called for no change.
+    25 further rows had called for no change. Nothing is scaled where the hidden layers' KL is more than half a nat a
+    row, as after too few steps: then they know the rows themselves, and to leave one out of the last layer says little.
 
     Example:
         >>> import jax, numpy as np
@@ -94,7 +96,9 @@ def calibrate(members: Members, table: Table) -> Members:
     best = candidates[jnp.argmax(jax.lax.map(mean_log_density, candidates))]
     n_rows = len(table.Y)
     factor = best ** (n_rows / (n_rows + _ROWS_FOR_NO_CHANGE))
-    factors = jnp.full(members.n_members, factor)
+    hidden = jax.vmap(lambda model: sum((block.kl() for block in model.blocks[:-1]), jnp.zeros(())))
+    known_by_heart = jnp.mean(hidden(members.stacked)) > _MOST_KL_A_ROW * n_rows
+    factors = jnp.full(members.n_members, jnp.where(known_by_heart, 1.0, factor))
     return Members(_scaled(members.stacked, factors, TwoWidths(factors)), members.n_members)
 
 

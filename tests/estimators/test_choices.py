@@ -49,6 +49,14 @@ def test_a_small_table_gets_the_evidence_where_that_fits(asked, expected):
     assert module.auto(situation)["objective"] == expected
 
 
+@pytest.mark.parametrize(("n_rows", "n_members"), [(270, 2), (500, 1), (3_000, 1)])
+def test_a_small_table_gets_the_members_that_there_is_time_for(n_rows, n_members):
+    module = recipes()
+    asked = {"max_seconds": 20}
+    situation = module.Situation(n_rows, 5, classification=False, asked=asked)
+    assert module.auto(situation)["n_members"] == n_members
+
+
 def test_large_tables_classes_and_rows_to_come_get_the_bound():
     module = recipes()
     for situation in (

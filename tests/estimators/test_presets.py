@@ -201,6 +201,6 @@ def test_numbers_get_two_members_or_one():
     assert members == [1, 1, 2, 2]
 
 
-def test_a_small_table_has_time_for_all():
+def test_members_of_small_tables_of_many_columns_are_quick():
     situation = Situation(n_rows=3_000, d_in=57, classification=True)
     assert fill({"max_seconds": 5}, "auto", situation)["n_members"] == 8

@@ -111,9 +111,9 @@ def auto(situation: Situation) -> dict[str, Any]:
         if situation.classification:
             # Classes repay members rather than steps, once each row was seen some fifty times.
             steps = min(max(situation.n_rows // 10, 8_000), 24_000)
-            members = _members_in_time(situation, 4)
+            members = _members_in_time(situation, 4, _SECONDS_A_MEMBER)
             return {**recipe, "n_members": members, "lengthscale_factor": 0.25, "max_steps": steps}
-        members = _members_in_time(situation, 2)
+        members = _members_in_time(situation, 2, _SECONDS_A_MEMBER)
         return {**recipe, "n_members": members, "lengthscale_factor": 0.5, "max_steps": 15_000}
     if many_inputs:
         # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
@@ -129,7 +129,7 @@ def auto(situation: Situation) -> dict[str, Any]:
             **recipe,
             "objective": "evidence",
             "calibration": "left-out",
-            "n_members": 4,
+            "n_members": _members_in_time(situation, 4, 5 + situation.n_rows / 75),
             "local_reparameterization": False,
             "batch_size": situation.n_rows,
             "max_steps": 1_500,
@@ -144,12 +144,12 @@ def _preprocessing(situation: Situation) -> str:
     return "compressed" if situation.classification else "robust"
 
 
-def _members_in_time(situation: Situation, most: int) -> int:
+def _members_in_time(situation: Situation, most: int, seconds_each: float) -> int:
     """As many members as there is time for: one that has seen its rows is worth more than several that have not."""
     seconds = situation.asked.get("max_seconds")
-    if not isinstance(seconds, int | float) or not seconds < most * _SECONDS_A_MEMBER:
+    if not isinstance(seconds, int | float) or not seconds < most * seconds_each:
         return most
-    return max(int(seconds // _SECONDS_A_MEMBER), 1)
+    return max(int(seconds // seconds_each), 1)
 
 
 def _few_features(situation: Situation) -> int:
