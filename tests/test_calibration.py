@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from bochner import DeepGPRegressor, load
 from bochner.calibration import LeftOut, calibrate, uncalibrated
@@ -74,6 +75,64 @@ def test_the_factor_is_what_the_noise_was_wrong_by(assumed, low, high, x64):
     model = started(n_layers=1, noise_variance=assumed**2)
     members = condition_last_layer(model, table, n_draws=1, key=KEY)
     assert low < float(calibrate(members, table).stacked.likelihood.law.factor[0]) < high
+
+
+def factor_of(model, table, n_draws=2):
+    members = condition_last_layer(model, table, n_draws=n_draws, key=KEY)
+    return float(calibrate(members, table).stacked.likelihood.law.factor[0])
+
+
+def test_rows_without_weight_say_nothing(x64):
+    (x, y), (x_other, y_other) = rows(40, noise=0.05), rows(30, noise=3.0, seed=1)
+    weights = np.concatenate([np.ones(40), np.zeros(30)])
+    joined = Table.of(np.concatenate([x, x_other]), np.concatenate([y, y_other]), weights)
+    assert factor_of(started(), joined) == pytest.approx(factor_of(started(), Table.of(x, y)))
+
+
+def test_light_rows_change_little(x64):
+    x, y = rows(40, noise=0.05)
+    model = started(n_layers=1, noise_variance=0.25)
+    whole, light = (factor_of(model, Table.of(x, y, w * np.ones(40)), 1) for w in (1.0, 0.01))
+    assert whole < 0.8
+    assert 0.95 < light <= 1.05
+
+
+def test_the_mixture_of_all_draws_and_targets_decides(x64):
+    table = Table.of(*rows(25, noise=0.05, n_targets=2))
+    model = started(n_targets=2, noise_variance=0.1)
+    members = condition_last_layer(model, table, n_draws=3, key=KEY)
+    left_out = [LeftOut.of(one, table) for one in members.each()]
+    candidates = np.geomspace(0.2, 1.6, 43)
+    scores = []
+    for factor in candidates:
+        densities = []
+        for one in left_out:
+            spread, noise = factor**2 * np.asarray(one.spread), np.asarray(one.noise)
+            law = 0.75 * norm.pdf(one.residuals, scale=np.sqrt(spread + factor**2 * noise))
+            law += 0.25 * norm.pdf(one.residuals, scale=np.sqrt(spread + noise))
+            densities.append(law.prod(axis=1))
+        scores.append(np.log(np.mean(densities, axis=0)).sum())
+    best = candidates[np.argmax(scores)] ** (25 / 50)
+    assert factor_of(model, table, n_draws=3) == pytest.approx(best, rel=1e-5)
+
+
+def test_little_noise_leaves_float32_right():
+    # Leverages of all but 1e-4: in float32 what is left beside them would be lost.
+    x, y = rows(30, noise=0.0)
+    model = started(n_layers=1, noise_variance=1e-6)
+    found = {}
+    for doubles in (False, True):
+        with jax.enable_x64(doubles):
+            members = condition_last_layer(model, Table.of(x, y), n_draws=1, key=KEY)
+            found[doubles] = LeftOut.of(members.each()[0], Table.of(x, y))
+    np.testing.assert_allclose(found[False].spread, found[True].spread, rtol=0.1)
+
+
+def test_what_is_not_finite_changes_nothing(x64):
+    x, y = rows(30)
+    members = condition_last_layer(started(), Table.of(x, y), n_draws=1, key=KEY)
+    y[3] = np.nan
+    assert float(calibrate(members, Table.of(x, y)).stacked.likelihood.law.factor[0]) == 1.0
 
 
 def test_few_rows_change_little(x64):

@@ -21,12 +21,14 @@ from bochner.objectives import last_features
 
 _N_CANDIDATES, _NARROWEST, _WIDEST = 43, 0.2, 1.6
 _ROWS_FOR_NO_CHANGE = 25
-_LARGEST_LEVERAGE = 0.999
+_LEAST_OF_OTHERS = 1e-6
 _MOST_KL_A_ROW = 0.5
 
 
 class LeftOut(eqx.Module):
     """What a model says of each row of a table when its last layer has not seen that row.
+
+    A row of weight two is left out as a whole.
 
     Attributes:
         residuals: the targets less the predicted means.
@@ -40,23 +42,33 @@ class LeftOut(eqx.Module):
 
     @classmethod
     def of(cls, model: DeepGP, table: Table) -> "LeftOut":
-        """Leave out each row in turn, of a model whose last layer has the exact posterior given the table."""
+        """Leave out each row in turn, of a conditioned model that is not calibrated yet."""
         noise = model.draw_noise(key=jax.random.key(0))  # of which held layers use nothing
         Phi, q_W = last_features(model, table.X, noise), model.blocks[-1].q_W
         W = q_W.sample(jnp.zeros(q_W.shape, Phi.dtype))  # the mean, and what is held of the noise
-        mean, variance = model.likelihood.moments(Phi @ W)  # pyright: ignore[reportAttributeAccessIssue]
-        scaled = jnp.einsum("nf,tfg->tng", Phi, _exact(model).factor)
-        spread = jnp.sum(scaled**2, axis=2).T
-        leverage = jnp.minimum(table.weights[:, None] * spread / variance, _LARGEST_LEVERAGE)
-        return cls((table.Y - mean) / (1 - leverage), spread / (1 - leverage), variance)
+        with jax.default_matmul_precision("float32"):
+            mean, variance = model.likelihood.moments(Phi @ W)  # pyright: ignore[reportAttributeAccessIssue]
+        with jax.enable_x64(True):
+            # Where there is little noise a row nearly decides its own prediction, and one less its leverage is small.
+            doubles = (
+                _double(array) for array in (Phi, _exact(model).factor, table.weights, variance)
+            )
+            Phi, factor, weights, v = doubles
+            spread = jnp.sum(jnp.einsum("nf,tfg->tng", Phi, factor) ** 2, axis=2).T
+            others = jnp.maximum(1 - weights[:, None] * spread / v, _LEAST_OF_OTHERS)
+            residuals, spread = (_double(table.Y) - _double(mean)) / others, spread / others
+            residuals, spread = (
+                jax.lax.convert_element_type(array, mean.dtype) for array in (residuals, spread)
+            )
+        return cls(residuals, spread, variance)
 
     def log_density(self, factor: Float[Array, ""]) -> Float[Array, "... n"]:
         """Compute the log density of each row's targets with the function's deviation and most noise scaled."""
         spread = factor**2 * self.spread
-        # A Gaussian function and noise of two widths add up to two widths again, of which the wider one is the unit.
-        wide, narrow = spread + self.noise, spread + factor**2 * self.noise
-        law = TwoWidths(jnp.sqrt(narrow / wide))
-        return jnp.sum(law.log_density(self.residuals, jnp.log(wide)), axis=-1)
+        # A Gaussian function and noise of two widths add up to two widths again.
+        kept, scaled = spread + self.noise, spread + factor**2 * self.noise
+        law = TwoWidths(jnp.sqrt(scaled / kept))
+        return jnp.sum(law.log_density(self.residuals, jnp.log(kept)), axis=-1)
 
 
 @eqx.filter_jit
@@ -86,19 +98,19 @@ def calibrate(members: Members, table: Table) -> Members:
         >>> bool(calibrate(members, table).stacked.likelihood.law.factor[0] < 1)
         True
     """
-    laws = jax.lax.map(lambda model: LeftOut.of(model, table), members.stacked)
+    left_out = jax.lax.map(lambda model: LeftOut.of(model, table), members.stacked)
     candidates = jnp.geomspace(_NARROWEST, _WIDEST, _N_CANDIDATES, dtype=table.Y.dtype)
 
-    def mean_log_density(factor: Float[Array, ""]) -> Float[Array, ""]:
-        densities = logsumexp(laws.log_density(factor), axis=0)
-        return jnp.sum(table.weights * densities)
+    def score(factor: Float[Array, ""]) -> Float[Array, ""]:
+        densities = logsumexp(left_out.log_density(factor), axis=0)
+        return jnp.sum(table.weights * jnp.where(table.weights > 0, densities, 0.0))
 
-    best = candidates[jnp.argmax(jax.lax.map(mean_log_density, candidates))]
-    n_rows = len(table.Y)
-    factor = best ** (n_rows / (n_rows + _ROWS_FOR_NO_CHANGE))
-    hidden = jax.vmap(lambda model: sum((block.kl() for block in model.blocks[:-1]), jnp.zeros(())))
-    known_by_heart = jnp.mean(hidden(members.stacked)) > _MOST_KL_A_ROW * n_rows
-    factors = jnp.full(members.n_members, jnp.where(known_by_heart, 1.0, factor))
+    scores = jax.lax.map(score, candidates)
+    n_rows = jnp.sum(table.weights)
+    factor = candidates[jnp.argmax(scores)] ** (n_rows / (n_rows + _ROWS_FOR_NO_CHANGE))
+    hidden_kl = jnp.mean(jax.vmap(lambda model: model.hidden_kl())(members.stacked))
+    tells = jnp.all(jnp.isfinite(scores)) & (hidden_kl <= _MOST_KL_A_ROW * n_rows)
+    factors = jnp.full(members.n_members, jnp.where(tells, factor, 1.0), table.Y.dtype)
     return Members(_scaled(members.stacked, factors, TwoWidths(factors)), members.n_members)
 
 
@@ -125,6 +137,10 @@ def uncalibrated(members: Members) -> Members:
     if isinstance(law, Normal):
         return members
     return Members(_scaled(members.stacked, 1 / law.factor, Normal()), members.n_members)
+
+
+def _double(array: Array) -> Array:
+    return jax.lax.convert_element_type(array, jnp.float64)
 
 
 def _exact(model: DeepGP) -> JointGaussian:

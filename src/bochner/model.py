@@ -124,7 +124,11 @@ class DeepGP(eqx.Module):
 
     def kl(self) -> Float[Array, ""]:
         """Compute the divergence of q(W) and q(Omega) from their priors, over all layers."""
-        return sum((block.kl() for block in self.blocks), start=jnp.zeros(()))
+        return self.hidden_kl() + self.blocks[-1].kl()
+
+    def hidden_kl(self) -> Float[Array, ""]:
+        """Compute the same without the last layer."""
+        return sum((block.kl() for block in self.blocks[:-1]), start=jnp.zeros(()))
 
     def noise_shapes(self, reparameterization: AbstractReparameterization, batch: int) -> PyTree:
         """The shapes of the noise of one Monte Carlo sample."""

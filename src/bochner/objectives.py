@@ -174,10 +174,9 @@ class Evidence(AbstractObjective):
         return jnp.mean(each(one_sample, noise))
 
     def kl(self, model):  # noqa: D102
-        hidden = sum((block.kl() for block in model.blocks[:-1]), start=jnp.zeros(()))
         last = model.blocks[-1]
         of_noise = noise_weights(model).kl(jnp.zeros((), last.dtype))
-        return hidden + last.kl_beside_W() + of_noise
+        return model.hidden_kl() + last.kl_beside_W() + of_noise
 
 
 def last_features(

@@ -182,7 +182,7 @@ def test_one_layer_is_a_gaussian_process():
     [
         ({}, 4),
         ({"max_seconds": 20}, 1),
-        ({"max_seconds": 60.0}, 2),
+        ({"max_seconds": np.float32(60.0)}, 2),
         ({"max_seconds": 119}, 3),
         ({"max_seconds": 1e9}, 4),
         ({"max_seconds": float("nan")}, 4),  # an error to come

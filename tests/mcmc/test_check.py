@@ -39,6 +39,18 @@ def exact_function_std(model, x):
     return np.sqrt(np.einsum("ij,jk,ik->i", Phi, covariance, Phi)) * model._target_scaling.scale[0]
 
 
+def test_the_exact_posterior_of_one_layer_is_that_of_nuts_though_predictions_are_calibrated():
+    x, y = data(60)
+    model = DeepGPRegressor(
+        **SMALL, objective="evidence", calibration="left-out", likelihood="gaussian", theta_from="never",
+        noise_variance=2.0, max_steps=2,
+    ).fit(x, y)  # fmt: skip
+    assert model.model_.stacked.likelihood.law.factor[0] < 0.8
+    for refit in (False, True):
+        found = check_posterior(model, x, y, **SIZES, refit=refit)
+        np.testing.assert_allclose(found.variational.std, found.nuts.std, rtol=0.03)
+
+
 def test_nuts_gives_the_exact_deviation_and_q_its_own(fitted):
     model, x, y = fitted
     found = check_posterior(model, x, y, **SIZES)

@@ -147,9 +147,9 @@ def _preprocessing(situation: Situation) -> str:
 def _members_in_time(situation: Situation, most: int, seconds_each: float) -> int:
     """As many members as there is time for: one that has seen its rows is worth more than several that have not."""
     seconds = situation.asked.get("max_seconds")
-    if not isinstance(seconds, int | float) or not seconds < most * seconds_each:
+    if not isinstance(seconds, int | float | np.number) or not float(seconds) < most * seconds_each:
         return most
-    return max(int(seconds // seconds_each), 1)
+    return max(int(float(seconds) // seconds_each), 1)
 
 
 def _few_features(situation: Situation) -> int:

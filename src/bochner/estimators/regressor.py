@@ -42,7 +42,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             kept; or `"evidence"`, the bound with the last layer integrated out exactly, for Gaussian noise and tables
             of up to a few thousand rows.
         calibration: `"left-out"` chooses the widths of the predictions of `"evidence"` by rows left out of the last
-            layer; `"none"` keeps those of the posterior.
+            layer, which is the default where the preset chooses that objective; `"none"` keeps those of the posterior.
         n_members: models trained together from different starts, which predict as one mixture.
         theta: `"free"`, `"prior"` or `"variational"` treatment of the kernels' variances and lengthscales.
         theta_deviation: deviation of the prior of their logarithms around the initial values.

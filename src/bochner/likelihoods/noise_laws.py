@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, PRNGKeyArray
 
+_SCALED, _KEPT = 0.75, 0.25
+
 
 class AbstractNoiseLaw(eqx.Module):
     """The law of noise divided by its deviation, symmetric around zero."""
@@ -71,19 +73,19 @@ class TwoWidths(AbstractNoiseLaw):
 
     def log_density(self, residuals, log_variance):  # noqa: D102
         return jnp.logaddexp(
-            math.log(0.75)
+            math.log(_SCALED)
             + Normal().log_density(residuals, log_variance + 2 * jnp.log(self.factor)),
-            math.log(0.25) + Normal().log_density(residuals, log_variance),
+            math.log(_KEPT) + Normal().log_density(residuals, log_variance),
         )
 
     def cdf(self, z):  # noqa: D102
-        return 0.75 * ndtr(z / self.factor) + 0.25 * ndtr(z)
+        return _SCALED * ndtr(z / self.factor) + _KEPT * ndtr(z)
 
     def variance(self):  # noqa: D102
-        return 0.75 * self.factor**2 + 0.25
+        return _SCALED * self.factor**2 + _KEPT
 
     def sample(self, like, *, key):  # noqa: D102
         key_width, key_noise = jax.random.split(key)
-        others = jax.random.bernoulli(key_width, 0.75, like.shape)
+        scaled = jax.random.bernoulli(key_width, _SCALED, like.shape)
         noise = Normal().sample(like, key=key_noise)
-        return jnp.where(others, self.factor, 1.0).astype(like.dtype) * noise
+        return jnp.where(scaled, self.factor, 1.0).astype(like.dtype) * noise

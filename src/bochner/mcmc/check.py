@@ -348,7 +348,7 @@ def _refitted(model: Any, member: DeepGP, table: Table, key: jax.Array) -> DeepG
         reparameterization=config.reparameterization,
         key=key,
     ).model
-    return model._ready(config, table, trained)
+    return model._conditioned(config, table, trained)
 
 
 def _range(ratios: np.ndarray) -> tuple[float, float, float]:
