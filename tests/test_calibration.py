@@ -36,6 +36,11 @@ def rows(n=40, noise=0.2, n_targets=1, seed=0):
     return x, y + noise * generator.normal(size=y.shape)
 
 
+def factor_of(model, table, n_draws=2):
+    members = condition_last_layer(model, table, n_draws=n_draws, key=KEY)
+    return float(calibrate(members, table).stacked.likelihood.law.factor[0])
+
+
 @pytest.mark.parametrize("kind", [Gaussian, HeteroscedasticGaussian])
 @pytest.mark.parametrize("n_targets", [1, 2])
 def test_a_row_left_out_is_predicted_as_by_a_fit_without_it(kind, n_targets, x64):
@@ -73,13 +78,7 @@ def test_the_density_of_rows_left_out_is_that_of_predictions(x64):
 def test_the_factor_is_what_the_noise_was_wrong_by(assumed, low, high, x64):
     table = Table.of(*rows(800, noise=0.2))
     model = started(n_layers=1, noise_variance=assumed**2)
-    members = condition_last_layer(model, table, n_draws=1, key=KEY)
-    assert low < float(calibrate(members, table).stacked.likelihood.law.factor[0]) < high
-
-
-def factor_of(model, table, n_draws=2):
-    members = condition_last_layer(model, table, n_draws=n_draws, key=KEY)
-    return float(calibrate(members, table).stacked.likelihood.law.factor[0])
+    assert low < factor_of(model, table, n_draws=1) < high
 
 
 def test_rows_without_weight_say_nothing(x64):
@@ -137,8 +136,7 @@ def test_what_is_not_finite_changes_nothing(x64):
 
 def test_few_rows_change_little(x64):
     table = Table.of(*rows(5, noise=0.0))
-    members = condition_last_layer(started(noise_variance=0.25), table, n_draws=1, key=KEY)
-    factor = float(calibrate(members, table).stacked.likelihood.law.factor[0])
+    factor = factor_of(started(noise_variance=0.25), table, n_draws=1)
     assert 0.2 ** (5 / 30) <= factor <= 1.6 ** (5 / 30)
 
 
@@ -149,8 +147,7 @@ def test_hidden_layers_that_know_the_rows_change_nothing(x64):
         model = started(noise_variance=0.25)
         log_vars = model.blocks[0].q_W.log_var + log_var
         model = eqx.tree_at(lambda model: model.blocks[0].q_W.log_var, model, log_vars)
-        members = condition_last_layer(model, table, n_draws=2, key=KEY)
-        factors.append(float(calibrate(members, table).stacked.likelihood.law.factor[0]))
+        factors.append(factor_of(model, table))
     assert factors[0] < 0.9
     assert factors[1] == 1.0
 

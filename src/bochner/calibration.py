@@ -13,6 +13,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from bochner.data.table import Table
+from bochner.evidence import left_out
 from bochner.gaussians import JointGaussian, SideBySide
 from bochner.likelihoods.noise_laws import AbstractNoiseLaw, Normal, TwoWidths
 from bochner.members import Members
@@ -21,14 +22,11 @@ from bochner.objectives import last_features
 
 _N_CANDIDATES, _NARROWEST, _WIDEST = 43, 0.2, 1.6
 _ROWS_FOR_NO_CHANGE = 25
-_LEAST_OF_OTHERS = 1e-6
 _MOST_KL_A_ROW = 0.5
 
 
 class LeftOut(eqx.Module):
     """What a model says of each row of a table when its last layer has not seen that row.
-
-    A row of weight two is left out as a whole.
 
     Attributes:
         residuals: the targets less the predicted means.
@@ -48,18 +46,7 @@ class LeftOut(eqx.Module):
         W = q_W.sample(jnp.zeros(q_W.shape, Phi.dtype))  # the mean, and what is held of the noise
         with jax.default_matmul_precision("float32"):
             mean, variance = model.likelihood.moments(Phi @ W)  # pyright: ignore[reportAttributeAccessIssue]
-        with jax.enable_x64(True):
-            # Where there is little noise a row nearly decides its own prediction, and one less its leverage is small.
-            doubles = (
-                _double(array) for array in (Phi, _exact(model).factor, table.weights, variance)
-            )
-            Phi, factor, weights, v = doubles
-            spread = jnp.sum(jnp.einsum("nf,tfg->tng", Phi, factor) ** 2, axis=2).T
-            others = jnp.maximum(1 - weights[:, None] * spread / v, _LEAST_OF_OTHERS)
-            residuals, spread = (_double(table.Y) - _double(mean)) / others, spread / others
-            residuals, spread = (
-                jax.lax.convert_element_type(array, mean.dtype) for array in (residuals, spread)
-            )
+        residuals, spread = left_out(Phi, table.Y - mean, table.weights, variance, _exact(model))
         return cls(residuals, spread, variance)
 
     def log_density(self, factor: Float[Array, ""]) -> Float[Array, "... n"]:
@@ -98,11 +85,11 @@ def calibrate(members: Members, table: Table) -> Members:
         >>> bool(calibrate(members, table).stacked.likelihood.law.factor[0] < 1)
         True
     """
-    left_out = jax.lax.map(lambda model: LeftOut.of(model, table), members.stacked)
+    laws = jax.lax.map(lambda model: LeftOut.of(model, table), members.stacked)
     candidates = jnp.geomspace(_NARROWEST, _WIDEST, _N_CANDIDATES, dtype=table.Y.dtype)
 
     def score(factor: Float[Array, ""]) -> Float[Array, ""]:
-        densities = logsumexp(left_out.log_density(factor), axis=0)
+        densities = logsumexp(laws.log_density(factor), axis=0)
         return jnp.sum(table.weights * jnp.where(table.weights > 0, densities, 0.0))
 
     scores = jax.lax.map(score, candidates)
@@ -137,10 +124,6 @@ def uncalibrated(members: Members) -> Members:
     if isinstance(law, Normal):
         return members
     return Members(_scaled(members.stacked, 1 / law.factor, Normal()), members.n_members)
-
-
-def _double(array: Array) -> Array:
-    return jax.lax.convert_element_type(array, jnp.float64)
 
 
 def _exact(model: DeepGP) -> JointGaussian:
