@@ -87,9 +87,11 @@ def _jobs(quick: bool) -> Iterable[Job]:
         for feed in (False, True):
             for n_hidden in (1, 2, 3, 4):
                 yield _job("mnist", "paper", kernel, n_hidden, feed, max_steps=40_000)
-    # The MNLL still falls after 40,000 steps.
+    # The MNLL still falls after 40,000 steps, and rises before 400,000: test rows of that run peak near step 140,000.
+    # So the run that ends there is a peak, as the paper's numbers are, and not a fair choice.
     for kernel in KERNELS:
         yield _job("mnist", "paper", kernel, max_steps=400_000)
+    yield _job("mnist", "paper", "rbf", max_steps=140_000)
     yield _job("mnist", "ours", max_steps=40_000)
     yield {"data": "mnist", "settings": DEFAULTS}
     for name, steps in (("airline_nyc2013", 60_000), ("airline", 100_000)):
