@@ -10,33 +10,24 @@ from typing import Any, Self
 import equinox as eqx
 import jax
 import numpy as np
-from sklearn.utils import check_random_state
 
 from bochner.calibration import calibrate
-from bochner.conditioning import condition_last_layer, unconditioned
+from bochner.conditioning import condition_last_layer
 from bochner.data.encoding import Encoder
 from bochner.data.pixels import table_for_batches
-from bochner.data.scaling import PREPROCESSINGS, like_pixels
+from bochner.data.scaling import PREPROCESSINGS
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
-from bochner.distributed import AbstractDistribution
-from bochner.estimators.config import AUTO, Config, check_choice
+from bochner.estimators.config import AUTO, Config
 from bochner.estimators.inputs import check_no_weights
 from bochner.estimators.judging import mnll_of, try_depths
-from bochner.estimators.parameters import Parameters
-from bochner.estimators.recipes import PRESETS, Situation, fill
 from bochner.estimators.rows import Rows
-from bochner.estimators.sources import (
-    TrainingSource,
-    is_source,
-)
+from bochner.estimators.settling import Settling
+from bochner.estimators.sources import TrainingSource, is_source
 from bochner.members import Members, start_members
 from bochner.model import DeepGP
 from bochner.objectives import OBJECTIVES
-from bochner.prediction import (
-    ExpectedLogLikelihood,
-    Posterior,
-)
+from bochner.prediction import ExpectedLogLikelihood, Posterior
 from bochner.training import (
     SCHEDULES,
     AbstractCallback,
@@ -56,11 +47,6 @@ _MAX_ROWS_FOR_BOUND = 10_000
 _MAX_ROWS_HELD_OUT_OF_STREAM = 20_000
 _PATIENCE = 10
 _FEW_STEPS = 100
-_MODEL_FIELDS = (
-    "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
-    "likelihood", "preprocessing", "lengthscale_factor", "initial_log_var", "noise_variance", "residual",
-    "objective", "n_members", "theta", "theta_deviation",
-)  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -91,7 +77,7 @@ def training_settings(config: Config) -> dict[str, Any]:
     }
 
 
-class Fitting(Parameters):
+class Fitting(Settling):
     """The way from data to a trained model: scaling, start, training, history, bound."""
 
     def fit(
@@ -124,37 +110,6 @@ class Fitting(Parameters):
                     self._encoder = self._target_name = None
                 self._fit(self._rows_to_fit(X, y, sample_weight), validation)
         return self
-
-    def _resolve(self, n_rows: int, X: np.ndarray, *, more_to_come: bool = False) -> Config:
-        """Fill open parameters from the preset, which looks at some or all rows of X, and check them all."""
-        check_choice("preset", self.preset, PRESETS)
-        names = {field.name for field in dataclasses.fields(Config)}
-        given = {name: value for name, value in self.get_params().items() if name in names}
-        if given["n_layers"] == AUTO:
-            given["n_layers"] = min(self.depth_scores_, key=lambda depth: self.depth_scores_[depth])
-        apart = more_to_come or bool(self.warm_start) or self.distributed is not None
-        situation = Situation(
-            n_rows, X.shape[1], self._classification, pixels=like_pixels(X), all_at_once=not apart
-        )
-        values = fill(given, self.preset, situation)
-        if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
-            raise ValueError(
-                "`checkpoint` needs a whole number as `random_state`, so that a resumed training draws the same "
-                f"numbers; got {self.random_state!r}."
-            )
-        if not isinstance(self.checkpoint_seconds, int | float) or not self.checkpoint_seconds >= 0:
-            raise ValueError(
-                f"`checkpoint_seconds` must be a number of at least 0; got {self.checkpoint_seconds!r}."
-            )
-        if not isinstance(self.distributed, AbstractDistribution | None):
-            raise ValueError(
-                "`distributed` must be None, or `Synchronous(...)` or `Asynchronous(...)` of bochner.distributed; got "
-                f"{self.distributed!r}."
-            )
-        if self.resume and self.checkpoint is None:
-            raise ValueError("`resume` needs the folder of the checkpoints: set `checkpoint`.")
-        values["seed"] = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        return Config.checked(values, self._likelihoods)
 
     def _fit(self, rows: Rows, validation: Any = None, *, more_to_come: bool = False) -> None:
         """Learn scaling and model from checked rows in memory."""
@@ -230,46 +185,6 @@ class Fitting(Parameters):
         self.model_ = self._start_model(config, rows.X.shape[1], rows.Y)
         self.history_ = []
         return config
-
-    def _check_all_at_once(self, config: Config, n_rows: int) -> None:
-        """Refuse batches, several processes, and rows to come, where the user wants the last layer exact."""
-        if self.warm_start or self.distributed is not None or config.batch_size < n_rows:
-            raise ValueError(
-                f'`objective="evidence"` uses all {n_rows:,} rows in each step, in one process, and its model cannot '
-                f"go on; got batch_size={config.batch_size}, warm_start={self.warm_start!r} and "
-                f'distributed={self.distributed!r}. Leave those open, or use `objective="elbo"`.'
-            )
-
-    def _let_it_go_on(self) -> None:
-        """Prepare a model whose last layer is exact for further rows: it goes on by the bound, from where it is."""
-        if self.config_["objective"] != "evidence":
-            return
-        if self.objective == "evidence":
-            raise ValueError(
-                '`objective="evidence"` keeps the exact posterior of the last layer for the rows of one `fit`, and can '
-                'go on neither by `partial_fit` nor by `warm_start`: use `objective="elbo"`.'
-            )
-        n_draws = Config(**self.config_).n_conditioned
-        members = [unconditioned(member) for member in self.model_.each()[::n_draws]]
-        self.model_ = members[0] if len(members) == 1 else Members.of(members)
-        self.config_ = {**self.config_, "objective": "elbo", "calibration": "none"}
-
-    def _goes_on(self) -> bool:
-        """Whether `fit` goes on from the fitted model."""
-        return bool(self.warm_start) and hasattr(self, "model_")
-
-    def _check_same_model(self, config: Config) -> Config:
-        """Refuse to go on with another kind of model; the seed and what is left open stay as fitted."""
-        for name in _MODEL_FIELDS:
-            fitted, asked = self.config_[name], getattr(config, name)
-            if getattr(self, name) is not None and fitted != asked:
-                raise ValueError(
-                    f"`warm_start` goes on from the fitted model, which has {name}={fitted!r}; got {asked!r}. Use the "
-                    "fitted value, or `warm_start=False`."
-                )
-        return dataclasses.replace(
-            config, **{name: self.config_[name] for name in ("seed", *_MODEL_FIELDS)}
-        )
 
     def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP | Members:
         likelihood = self._likelihoods[config.likelihood]
