@@ -10,7 +10,6 @@ from rich.table import Table
 
 from benchmarks.quality import CLASSIFICATION, IN_BLOCKS, REGRESSION, markdown
 from bochner import DeepGPClassifier, DeepGPRegressor, datasets, fit_together
-from bochner.estimators.recipes import Situation, auto
 from experiments.runner import Experiment, Job, mean_and_deviation
 
 N_SPLITS = {"protein": 5, "kin40k": 5, "eeg": 5, "spam": 5}
@@ -37,33 +36,21 @@ def jobs(quick: bool) -> Iterable[Job]:
 
 
 def run(job: Job) -> Mapping[str, Any]:
-    """Fit all splits, together where that is possible, and measure each on its test rows, beside a constant."""
+    """Fit all splits together, and measure each on its test rows, beside a constant."""
     data = datasets.load(job["data"])
     kind: Any = DeepGPClassifier if data.is_classification else DeepGPRegressor
     parts = [data.split(number) for number in range(job["n_splits"])]
     models = [kind(random_state=job["seed"], max_steps=job.get("max_steps")) for _ in parts]
-    together = not _hold_rows_out(parts[0][0], classification=data.is_classification)
-    if together:
-        fit_together(models, [(X, y) for X, y, _, _ in parts])
-    else:
-        for model, (X, y, _, _) in zip(models, parts, strict=True):
-            model.fit(X, y)
+    fit_together(models, [(X, y) for X, y, _, _ in parts])
     scores = [
         {**model.evaluate(X_test, y_test), "mnll_of_constant": _constant(y, y_test, data.is_classification)}
         for model, (_, y, X_test, y_test) in zip(models, parts, strict=True)
     ]  # fmt: skip
-    seconds = [model.history_[-1]["seconds"] for model in models]
     return {
         "splits": scores,
         "mnll": float(np.mean([score["mnll"] for score in scores])),
-        "training_seconds": round(seconds[0] if together else sum(seconds), 2),
+        "training_seconds": round(models[0].history_[-1]["seconds"], 2),
     }
-
-
-def _hold_rows_out(X: np.ndarray, *, classification: bool) -> bool:
-    """Whether the defaults hold rows out, which `fit_together` does not."""
-    n_rows, d_in = X.shape
-    return auto(Situation(n_rows, d_in, classification))["validation_fraction"] > 0
 
 
 def _constant(y: np.ndarray, y_test: np.ndarray, classification: bool) -> float:

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner.frequencies import Orthogonal
+from bochner.frequencies import Orthogonal, Sparse
 from bochner.kernels import RBF, Matern
 from bochner.layers import Layer, LayerSettings
 from bochner.spectra import SPECTRA, PriorFixed, VarFixed, VarResampled
@@ -106,8 +106,9 @@ def test_one_lengthscale_for_all_inputs_gives_the_prior_of_equal_ones():
         assert jnp.array_equal(first, treatment.start(each, epsilon, scale).Omega(each, epsilon))
 
 
-def test_orthogonal_frequencies_with_var_resampled_are_refused(key):
-    settings = LayerSettings(1, omega=VarResampled, frequencies=Orthogonal())
+@pytest.mark.parametrize("frequencies", [Orthogonal(), Sparse()])
+def test_frequencies_that_depend_on_each_other_are_refused_with_var_resampled(frequencies, key):
+    settings = LayerSettings(1, omega=VarResampled, frequencies=frequencies)
     with pytest.raises(ValueError, match="independent frequencies"):
         Layer.start(settings, d_in=2, key=key)
 

@@ -90,7 +90,7 @@ class Layer(eqx.Module):
         if settings.omega is VarResampled and not isinstance(settings.frequencies, Independent):
             raise ValueError(
                 "`VarResampled` draws Omega from its factorized posterior, whose entries are independent: "
-                "use it with independent frequencies, or hold orthogonal ones with `VarFixed`."
+                "use it with independent frequencies, or hold others with `VarFixed`."
             )
         key_epsilon, key_scale = jax.random.split(key)
         lengthscale = math.sqrt(d_in) if settings.lengthscale is None else settings.lengthscale

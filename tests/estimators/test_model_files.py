@@ -32,7 +32,7 @@ CASES = {
     "arccos1": {"likelihood": "heteroscedastic", "omega": "var-fixed", "feed_inputs": False},
     "arccos2": {"likelihood": "student-t", "omega": "var-resampled", "n_layers": 4},
     "matern12": {"likelihood": "poisson", "omega": "prior-fixed", "frequencies": "orthogonal"},
-    "matern32": {"likelihood": "softmax", "omega": "var-fixed", "frequencies": "orthogonal"},
+    "matern32": {"likelihood": "softmax", "omega": "var-fixed", "frequencies": "sparse"},
     "matern52": {"likelihood": "bernoulli", "omega": "var-resampled"},
     "rbf": {"omega": "var-fixed", "frequencies": "independent", "width": [2, 3], "n_layers": 3},
 }

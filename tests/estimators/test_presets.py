@@ -102,6 +102,41 @@ def test_classes_from_many_inputs_and_few_rows_get_many_members(situation, n_mem
     assert fill({}, "auto", situation)["n_members"] == n_members
 
 
+@pytest.mark.parametrize(
+    ("situation", "frequencies"),
+    [
+        (Situation(3_000, 57, True), "sparse"),
+        (Situation(3_000, 57, False), "orthogonal"),
+        (Situation(3_000, 31, True), "orthogonal"),
+        (Situation(3_000, 64, True, pixels=True), "orthogonal"),
+        (Situation(10_000, 57, True), "orthogonal"),
+    ],
+)
+def test_classes_of_many_columns_get_sparse_frequencies_and_images_do_not(situation, frequencies):
+    assert fill({}, "auto", situation)["frequencies"] == frequencies
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "asked", "share", "max_steps"),
+    [
+        (2_000, {}, 0.0, 1_000),
+        (1_999, {}, 0.1, 1_500),
+        (3_000, {"max_steps": 9_000}, 0.1, 9_000),
+        (3_000, {"max_seconds": 9}, 0.1, None),
+    ],
+)
+def test_classes_of_many_inputs_hold_rows_out_where_there_are_few_or_training_may_be_long(
+    n_rows, asked, share, max_steps
+):
+    filled = fill(asked, "auto", Situation(n_rows, 57, True))
+    assert (filled["validation_fraction"], filled["max_steps"]) == (share, max_steps)
+
+
+def test_frequencies_that_are_drawn_anew_are_independent():
+    filled = fill({"omega": "var-resampled"}, "auto", Situation(3_000, 57, True))
+    assert filled["frequencies"] == "independent"
+
+
 def test_the_paper_uses_softmax_for_two_classes():
     config = resolved(DeepGPClassifier(preset="paper"))
     assert config.likelihood == "softmax"

@@ -63,7 +63,7 @@ def fit(
         ),
     ] = None,
     frequencies: Annotated[
-        str | None, typer.Option(help="independent or orthogonal.", rich_help_panel=_MODEL)
+        str | None, typer.Option(help="independent, orthogonal or sparse.", rich_help_panel=_MODEL)
     ] = None,
     omega: Annotated[
         str | None,

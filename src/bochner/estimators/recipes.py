@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 _SMALL, _SMALL_FOR_CLASSES_OF_MANY = 4_000, 10_000
+_FEW_TO_SPARE = 2_000
 _MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
 _SECONDS_A_MEMBER = 30  # of a large table
@@ -118,10 +119,13 @@ def auto(situation: Situation) -> dict[str, Any]:
     if many_inputs:
         # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
         recipe |= {"n_random_features": _few_features(situation), "validation_fraction": 0.1}
-        if classes_of_many:
-            # Each member soon is too sure of itself, and the mixture is not.
-            return {**recipe, "n_members": 8, "max_steps": 1_500}
-        return {**recipe, "max_steps": 5_000}
+        if not classes_of_many:
+            return {**recipe, "max_steps": 5_000}
+        # Few columns decide at a time. Each member soon is too sure of itself, and the mixture is not.
+        recipe |= {"frequencies": "sparse", "n_members": 8}
+        if situation.n_rows < _FEW_TO_SPARE or {"max_steps", "max_seconds"} & set(situation.asked):
+            return {**recipe, "max_steps": 1_500}
+        return {**recipe, "validation_fraction": 0.0, "max_steps": 1_000}
     # Free frequencies would overfit.
     recipe["omega"] = "prior-fixed"
     if _last_layer_can_be_integrated(situation):

@@ -33,7 +33,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         kernel: `"rbf"`, `"arccos0"`, `"arccos1"`, `"arccos2"`, `"matern12"`, `"matern32"` or `"matern52"`; one, or one
             for each layer.
         ard: a lengthscale for each input of a layer, or one for all.
-        frequencies: `"independent"` or `"orthogonal"` base frequencies.
+        frequencies: `"independent"` or `"orthogonal"` base frequencies, or `"sparse"` ones, of which most look at one,
+            two or four inputs.
         omega: `"prior-fixed"`, `"var-fixed"` or `"var-resampled"` treatment of the frequencies.
         feed_inputs: feed the inputs to each layer after the first.
         residual: add its inputs to the outputs of each hidden layer that has as many.
