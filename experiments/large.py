@@ -44,6 +44,7 @@ KERNELS = ("rbf", "arccos1")
 DEFAULTS = "defaults"
 _IMAGES = ("mnist", "mnist8m")
 _N_TEST_ROWS_WATCHED = 5_000
+_LONGER = {140_000: "C4", 400_000: "C5"}
 
 OURS: dict[str, dict[str, Any]] = {
     "images": {
@@ -263,11 +264,16 @@ def _draw(records: list[dict[str, Any]], path: Path) -> None:
 
 
 def _style(job: Job, *, many: bool) -> dict[str, Any]:
-    """Color by depth and dashes for fed inputs, where there are many models."""
+    """Color by depth, dashes for fed inputs, and colors of their own for long trainings, where models are many."""
     if job["settings"] == "ours":
         return {"label": "ours", "color": "#1a1a1a"}
     if not many:
         return {"label": f"{job['settings']}, {job['kernel']}"}
+    if job["max_steps"] in _LONGER:
+        return {
+            "label": f"1 hidden, {job['max_steps']:,} steps",
+            "color": _LONGER[job["max_steps"]],
+        }
     fed = ", fed" if job["feed_inputs"] else ""
     return {
         "label": f"{job['n_hidden']} hidden{fed}",
