@@ -269,15 +269,11 @@ def _style(job: Job, *, many: bool) -> dict[str, Any]:
         return {"label": "ours", "color": "#1a1a1a"}
     if not many:
         return {"label": f"{job['settings']}, {job['kernel']}"}
-    if job["max_steps"] in _LONGER:
-        return {
-            "label": f"1 hidden, {job['max_steps']:,} steps",
-            "color": _LONGER[job["max_steps"]],
-        }
     fed = ", fed" if job["feed_inputs"] else ""
+    steps = f", {job['max_steps']:,} steps" if job["max_steps"] in _LONGER else ""
     return {
-        "label": f"{job['n_hidden']} hidden{fed}",
-        "color": f"C{job['n_hidden'] - 1}",
+        "label": f"{job['n_hidden']} hidden{fed}{steps}",
+        "color": _LONGER.get(job["max_steps"], f"C{job['n_hidden'] - 1}"),
         "linestyle": "--" if job["feed_inputs"] else "-",
     }
 
