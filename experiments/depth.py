@@ -42,9 +42,9 @@ def _jobs(quick: bool) -> Iterable[Job]:
                 yield {"data": name, "n_layers": n_layers, "seed": seed, "max_steps": 40_000}
     # Does depth pay in longer training? At the paper's constant rate, and at one that falls to zero.
     longer = {"data": "airline", "max_steps": 200_000}
-    for n_layers in (2, 10):
-        yield {**longer, "n_layers": n_layers, "seed": 0}
-        for seed in SEEDS:
+    for seed in SEEDS:
+        for n_layers in N_LAYERS:
+            yield {**longer, "n_layers": n_layers, "seed": seed}
             yield {**longer, "n_layers": n_layers, "seed": seed, "schedule": "cosine"}
 
 
