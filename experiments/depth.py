@@ -131,7 +131,7 @@ def _draw(depths: Mapping[int, list[dict[str, Any]]], path: Path) -> None:
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator
 
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
     for number, (depth, results) in enumerate(depths.items()):
         for seed, result in enumerate(results):
             label = f"{depth} layers" if seed == 0 else None
@@ -148,7 +148,9 @@ def _draw(depths: Mapping[int, list[dict[str, Any]]], path: Path) -> None:
         ax.xaxis.set_minor_formatter("")
         ax.set_xlabel("seconds of training")
         ax.set_ylabel({"error_rate": "error rate", "mnll": "MNLL"}[metric])
-    axes[0].legend(frameon=False, fontsize=8)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False
+    )
     axes[2].boxplot(
         [
             [bound for result in results for bound in result["negative_bounds"]]
