@@ -2,8 +2,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from bochner import DeepGPRegressor
 from bochner.threads import respect_thread_limits
 
 COMPUTE = """
@@ -52,3 +55,27 @@ def test_a_limit_meant_for_xla_itself_is_kept(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     respect_thread_limits()
     assert os.environ["NPROC"] == "2"
+
+
+def blas_threads():
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+class SeesThreads:
+    def on_record(self, record):
+        self.seen = blas_threads()
+
+    def on_end(self):
+        pass
+
+
+def test_blas_leaves_the_cores_to_xla_while_a_model_trains():
+    watcher = SeesThreads()
+    x = np.linspace(-1, 1, 30)
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert blas_threads() == {2}
+        DeepGPRegressor(max_steps=3, n_members=1, callbacks=[watcher]).fit(x[:, None], x)
+        assert blas_threads() == {2}  # as the user had it
+    assert watcher.seen == {1}

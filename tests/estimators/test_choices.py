@@ -57,6 +57,23 @@ def test_a_small_table_gets_the_members_that_there_is_time_for(n_rows, n_members
     assert module.auto(situation)["n_members"] == n_members
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "asked", "n_features"),
+    [
+        (249, {}, 100),
+        (250, {}, 200),
+        (2_000, {}, 200),
+        (2_001, {}, 100),
+        (1_000, {"max_seconds": 20}, 100),
+        (1_000, {"max_seconds": 90}, 200),
+    ],
+)
+def test_a_small_table_gets_more_features_where_there_is_time(n_rows, asked, n_features):
+    module = recipes()
+    situation = module.Situation(n_rows, 5, classification=False, asked=asked)
+    assert module.auto(situation)["n_random_features"] == n_features
+
+
 def test_large_tables_classes_and_rows_to_come_get_the_bound():
     module = recipes()
     for situation in (

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float, Int, PRNGKeyArray
-from threadpoolctl import threadpool_limits
 
 from bochner.estimators.config import check_whole_number
 from bochner.kernels import RBF, AbstractKernel
 from bochner.mcmc.diagnostics import effective_sample_size, split_rhat
+from bochner.threads import blas_on_one_thread
 
 _RELATIVE_JITTER = 1e-10
 
@@ -128,8 +128,7 @@ def two_layer_posterior(
     X, y, X_new = _checked_data(X, y, X_new)
     _check_positive(variances, lengthscales, noise_variance)
     # Many small factorizations: threads would wait for each other, on a busy machine a hundred times longer.
-    one_thread = threadpool_limits(1, user_api="blas")
-    with one_thread, jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
+    with blas_on_one_thread(), jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
         first, second = (
             kernel(log_variance=jnp.log(variance), log_lengthscale=jnp.log(lengthscale))
             for kernel, variance, lengthscale in zip(

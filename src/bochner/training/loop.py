@@ -20,6 +20,7 @@ from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.objectives import AbstractObjective, Elbo
 from bochner.reparameterization import AbstractReparameterization, DrawWeights
+from bochner.threads import blas_on_one_thread
 from bochner.training.budget import AbstractSchedule, Budget, Constant, KLWeight
 from bochner.training.checkpoints import (
     Checkpoints,
@@ -128,7 +129,8 @@ def train(
         engine or OneDevice(), key,
     )  # fmt: skip
     try:
-        return run.to_the_end()
+        with blas_on_one_thread():
+            return run.to_the_end()
     finally:
         for callback in callbacks:
             callback.on_end()
