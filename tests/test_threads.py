@@ -1,13 +1,15 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bochner import DeepGPRegressor
-from bochner.threads import respect_thread_limits
+from bochner.threads import blas_on_one_thread, respect_thread_limits
 
 COMPUTE = """
 import os
@@ -72,6 +74,8 @@ class SeesThreads:
 
 
 def test_blas_leaves_the_cores_to_xla_while_a_model_trains():
+    if not blas_threads():
+        pytest.skip("the BLAS of this machine tells nothing of its threads")
     watcher = SeesThreads()
     x = np.linspace(-1, 1, 30)
     with threadpool_limits(limits=2, user_api="blas"):
@@ -79,3 +83,28 @@ def test_blas_leaves_the_cores_to_xla_while_a_model_trains():
         DeepGPRegressor(max_steps=3, n_members=1, callbacks=[watcher]).fit(x[:, None], x)
         assert blas_threads() == {2}  # as the user had it
     assert watcher.seen == {1}
+
+
+@pytest.mark.skipif(
+    max(blas_threads(), default=1) < 2, reason="BLAS has one thread here, or does not tell"
+)
+def test_trainings_in_several_threads_leave_blas_as_it_was():
+    first_entered, second_entered, first_left = Event(), Event(), Event()
+
+    def first():
+        with blas_on_one_thread():
+            first_entered.set()
+            assert second_entered.wait(timeout=60)
+        first_left.set()
+
+    def second():
+        assert first_entered.wait(timeout=60)
+        with blas_on_one_thread():
+            second_entered.set()
+            assert first_left.wait(timeout=60)
+
+    before = blas_threads()
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(first), pool.submit(second)]:
+            done.result(timeout=60)
+    assert blas_threads() == before

@@ -50,7 +50,7 @@ class _Settings:
     def _new(self, depth: int, n_trees: int, seed: int, law: Any) -> ngboost.NGBoost:
         return ngboost.NGBoost(
             Dist=law,
-            Base=DecisionTreeRegressor(max_depth=depth),
+            Base=DecisionTreeRegressor(max_depth=depth, random_state=seed),
             n_estimators=n_trees,
             learning_rate=self.learning_rate,
             random_state=seed,

@@ -1,10 +1,14 @@
 """Threads: limits that others set are kept by XLA too, and BLAS does not take cores from it."""
 
 import os
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import scipy.linalg  # noqa: F401  XLA factorizes with its BLAS, which must be loaded to be limited
 from threadpoolctl import threadpool_limits
+
+_LIMITED = threading.Lock()
 
 
 def respect_thread_limits() -> None:
@@ -18,8 +22,9 @@ def respect_thread_limits() -> None:
         os.environ.setdefault("NPROC", limit)
 
 
-def blas_on_one_thread() -> AbstractContextManager:
-    """Keep BLAS to one thread for a while, in this whole process.
+@contextmanager
+def blas_on_one_thread() -> Iterator[None]:
+    """Keep BLAS to one thread for a while, in this whole process, where it lets itself be told.
 
     After a call its threads wait for the next one in a busy loop, on cores that XLA's own threads need: with a
     factorization in each step, training took half as long again on two cores.
@@ -28,7 +33,15 @@ def blas_on_one_thread() -> AbstractContextManager:
         >>> from threadpoolctl import threadpool_info
         >>> from bochner.threads import blas_on_one_thread
         >>> with blas_on_one_thread():
-        ...     {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
-        {1}
+        ...     {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"} <= {1}
+        True
     """
-    return threadpool_limits(limits=1, user_api="blas")
+    # Of trainings in several threads one alone sets the limit and takes it away: each would give back what it found.
+    if not _LIMITED.acquire(blocking=False):
+        yield
+        return
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield
+    finally:
+        _LIMITED.release()

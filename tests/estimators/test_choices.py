@@ -65,7 +65,8 @@ def test_a_small_table_gets_the_members_that_there_is_time_for(n_rows, n_members
         (2_000, {}, 200),
         (2_001, {}, 100),
         (1_000, {"max_seconds": 20}, 100),
-        (1_000, {"max_seconds": 90}, 200),
+        (1_000, {"max_seconds": 146}, 100),
+        (1_000, {"max_seconds": 147}, 200),
     ],
 )
 def test_a_small_table_gets_more_features_where_there_is_time(n_rows, asked, n_features):

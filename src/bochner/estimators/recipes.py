@@ -11,8 +11,7 @@ _SMALL, _SMALL_FOR_CLASSES_OF_MANY = 4_000, 10_000
 _FEW_TO_SPARE = 2_000
 _MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
-_ROWS_FOR_MORE_FEATURES = range(250, 2_001)  # more would take minutes, fewer should take seconds
-_ALL_MEMBERS = 4
+_ROWS_FOR_MORE_FEATURES = range(250, 2_001)
 _SECONDS_A_MEMBER = 30  # of a large table
 
 
@@ -114,7 +113,7 @@ def auto(situation: Situation) -> dict[str, Any]:
         if situation.classification:
             # Classes repay members rather than steps, once each row was seen some fifty times.
             steps = min(max(situation.n_rows // 10, 8_000), 24_000)
-            members = _members_in_time(situation, _ALL_MEMBERS, _SECONDS_A_MEMBER)
+            members = _members_in_time(situation, 4, _SECONDS_A_MEMBER)
             return {**recipe, "n_members": members, "lengthscale_factor": 0.25, "max_steps": steps}
         members = _members_in_time(situation, 2, _SECONDS_A_MEMBER)
         return {**recipe, "n_members": members, "lengthscale_factor": 0.5, "max_steps": 15_000}
@@ -131,13 +130,15 @@ def auto(situation: Situation) -> dict[str, Any]:
     # Free frequencies would overfit.
     recipe["omega"] = "prior-fixed"
     if _last_layer_can_be_integrated(situation):
-        members = _members_in_time(situation, _ALL_MEMBERS, 5 + situation.n_rows / 75)
-        more = members == _ALL_MEMBERS and situation.n_rows in _ROWS_FOR_MORE_FEATURES
+        seconds = 5 + situation.n_rows / 75
+        # Twice as many features pay on tables of this size, where there is time for them in all members.
+        time_for_more = _members_in_time(situation, 4, 2 * seconds) == 4
+        more = time_for_more and situation.n_rows in _ROWS_FOR_MORE_FEATURES
         return {
             **recipe,
             "objective": "evidence",
             "calibration": "left-out",
-            "n_members": members,
+            "n_members": _members_in_time(situation, 4, seconds),
             "n_random_features": 200 if more else 100,
             "local_reparameterization": False,
             "batch_size": situation.n_rows,
