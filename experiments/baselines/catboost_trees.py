@@ -6,7 +6,7 @@ from typing import Any
 import catboost
 import numpy as np
 
-from experiments.baselines.boosting import validation_parts
+from experiments.baselines.boosting import chosen_depth
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
 from experiments.baselines.predictive import GaussianMixture
 
@@ -33,19 +33,14 @@ class _Settings:
 
     def fit_all(self, X: np.ndarray, y: np.ndarray, seed: int, **task: Any) -> catboost.CatBoost:
         """Choose depth and number of trees on held-out rows, then fit that many on all rows."""
-        found = []
-        for depth in self.depths:
-            losses, rounds = [], []
-            for kept, held_out in validation_parts(len(y), seed):
-                model = catboost.CatBoost(self.parameters(seed, depth, self.max_trees, **task))
-                held_out_rows = catboost.Pool(X[held_out], y[held_out])
-                model.fit(
-                    X[kept], y[kept], eval_set=held_out_rows, early_stopping_rounds=self.patience
-                )
-                losses.append(min(model.get_evals_result()["validation"][task["loss_function"]]))
-                rounds.append(model.tree_count_)
-            found.append((np.mean(losses), depth, round(float(np.mean(rounds)))))
-        _, depth, n_trees = min(found)
+
+        def losses_by_tree(depth: int, kept: np.ndarray, held_out: np.ndarray) -> list[float]:
+            model = catboost.CatBoost(self.parameters(seed, depth, self.max_trees, **task))
+            held_out_rows = catboost.Pool(X[held_out], y[held_out])
+            model.fit(X[kept], y[kept], eval_set=held_out_rows, early_stopping_rounds=self.patience)
+            return model.get_evals_result()["validation"][task["loss_function"]]
+
+        depth, n_trees = chosen_depth(self.depths, len(y), seed, losses_by_tree)
         return catboost.CatBoost(self.parameters(seed, depth, n_trees, **task)).fit(X, y)
 
 
