@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from bochner.gaussians import AnyGaussian, FactorizedGaussian
 from bochner.kernels import AbstractKernel
-from bochner.ops import AbstractPath, AutomaticLayer
+from bochner.ops import AbstractPath, AutomaticLayer, damped
 
 
 class AbstractReparameterization(eqx.Module):
@@ -102,3 +102,48 @@ class LocalReparameterization(AbstractReparameterization):
         mean, variance = self.path.moments(kernel, inputs, Omega, mean_W, variance_W)
         # Rows whose features are all zero have no variance, where the square root has no derivative.
         return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
+
+
+class Damped(AbstractReparameterization):
+    """Another reparameterization, through which no row's gradient grows on its way back.
+
+    A layer may draw nearby points apart, and many layers do so exponentially: then the gradients of the first ones are
+    long, and hardly more than noise. What is computed is the same; a row's gradient with respect to what enters the
+    layer is shortened where it is longer than that with respect to what leaves it. Rows that are not drawn apart
+    keep theirs, so they are heard among those that are. For training many layers.
+
+    Attributes:
+        inner: what computes the outputs.
+
+    Example:
+        >>> from bochner.reparameterization import Damped, LocalReparameterization
+        >>> Damped(LocalReparameterization()).noise_shape(feat=200, d_out=3, batch=50)
+        (50, 3)
+    """
+
+    inner: AbstractReparameterization
+
+    def __init__(self, inner: AbstractReparameterization):
+        self.inner = inner
+
+    @property
+    def path(self) -> AbstractPath:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: D102
+        return self.inner.path
+
+    def on(self, path: AbstractPath) -> "Damped":  # noqa: D102
+        return Damped(self.inner.on(path))
+
+    def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
+        return self.inner.noise_shape(feat, d_out, batch)
+
+    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
+        return self.inner.weights(kernel, Omega, q_W, noise)
+
+    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
+        def undamped(first, others):
+            kernel, fed, Omega, weights = others
+            return self.inner.outputs(kernel, (first, *fed), Omega, weights)
+
+        # Inputs that are fed forward are data, and have no gradient.
+        first, *fed = inputs
+        return damped(undamped, first, (kernel, tuple(fed), Omega, weights))

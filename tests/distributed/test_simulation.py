@@ -65,6 +65,14 @@ def test_workers_rebuild_members_and_what_else_a_model_may_hold():
         np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-4)
 
 
+def test_workers_damp_the_gradients_of_many_layers_as_a_serial_training_does():
+    settings = {"started": problems.model(30, width=2, lengthscale=0.7), "max_steps": 3}
+    serial = problems.short_training(**settings)
+    simulated = problems.short_training(**settings, engine=SimulatedWorkers(Simulated(1, times())))
+    for left, right in zip(problems.leaves(serial), problems.leaves(simulated), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("settings", [{"averaging": 0.9}, {"kl_weight": KLWeight(1.0, 0.5)}])
 def test_what_workers_cannot_do_is_refused(settings):
     with pytest.raises(ValueError, match="neither `averaging` nor `kl_warmup`"):

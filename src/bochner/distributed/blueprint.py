@@ -17,6 +17,7 @@ from bochner.objectives import OBJECTIVES, AbstractObjective, Elbo
 from bochner.ops import AutomaticLayer, XlaLayer
 from bochner.reparameterization import (
     AbstractReparameterization,
+    Damped,
     DrawWeights,
     LocalReparameterization,
 )
@@ -59,6 +60,8 @@ def described(
             "asynchronous workers compute layers on the plain path, in float32; got "
             f"{reparameterization.path}."
         )
+    damped = isinstance(reparameterization, Damped)
+    undamped = reparameterization.inner if damped else reparameterization
     one = model.each()[0]
     layers = [
         {
@@ -81,7 +84,8 @@ def described(
         "likelihood": _name(one.likelihood, _LIKELIHOODS, "likelihood"),
         "objective": _name(objective, OBJECTIVES, "objective"),
         "n_targets": n_targets,
-        "reparameterization": _name(reparameterization, _REPARAMETERIZATIONS, "reparameterization"),
+        "reparameterization": _name(undamped, _REPARAMETERIZATIONS, "reparameterization"),
+        "damped": damped,
     }
     found = skeleton(blueprint)
     if jax.tree.structure(found) != jax.tree.structure(model) or any(
@@ -133,7 +137,8 @@ def objective_of(blueprint: Mapping[str, Any]) -> AbstractObjective:
 
 def reparameterization_of(blueprint: Mapping[str, Any]) -> AbstractReparameterization:
     """Give the described way in which the randomness of q(W) enters."""
-    return _REPARAMETERIZATIONS[blueprint["reparameterization"]](XlaLayer())
+    undamped = _REPARAMETERIZATIONS[blueprint["reparameterization"]](XlaLayer())
+    return Damped(undamped) if blueprint["damped"] else undamped
 
 
 def _d_in(model: DeepGP) -> int:

@@ -19,7 +19,7 @@ from bochner.data.table import TrainingData
 from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.objectives import AbstractObjective, Elbo
-from bochner.reparameterization import AbstractReparameterization, DrawWeights
+from bochner.reparameterization import AbstractReparameterization, Damped, DrawWeights
 from bochner.threads import blas_on_one_thread
 from bochner.training.budget import AbstractSchedule, Budget, Constant, KLWeight
 from bochner.training.checkpoints import (
@@ -155,15 +155,16 @@ class _Run:
         self.plan, self.budget, self.checkpoints = plan, budget, checkpoints
         self.learning_rate, self.schedule = learning_rate, schedule
         self.optimizer, self.objective = optimizer, objective
-        self.reparameterization, self.kl_weight = reparameterization, kl_weight
+        # Gradients explode on their way back through many layers.
+        many = model.n_layers >= _MANY_LAYERS
+        self.reparameterization = Damped(reparameterization) if many else reparameterization
+        self.kl_weight = kl_weight
         self.averaging = averaging
         self.held_out, self.callbacks, self.key = held_out, callbacks, key
 
         self.started = time.monotonic()
         self.seconds = 0.0
         self.step, self.halvings = 0, 0
-        # Gradients through many layers explode now and then, and what that does to the parameters stays.
-        self.careful = model.n_layers >= _MANY_LAYERS
         self.stage = plan.stage(0, 0.0)
         self.state, self.held = self._begin_stage(model, self.stage)
         # A snapshot is trusted only once a bound computed from it came out finite.
@@ -306,7 +307,7 @@ class _Run:
             stage=self.stage,
             schedule=self.schedule,
             averaging=self.averaging,
-            careful=self.careful or self.halvings > 0,
+            careful=self.halvings > 0,
             kl_weight=self.kl_weight,
             objective=self.objective,
             reparameterization=self.reparameterization,
