@@ -44,7 +44,8 @@ KERNELS = ("rbf", "arccos1")
 DEFAULTS = "defaults"
 _IMAGES = ("mnist", "mnist8m")
 _N_TEST_ROWS_WATCHED = 5_000
-_LONGER = {140_000: "C4", 400_000: "C5"}
+_LONGER = {140_000: 4, 400_000: 6}
+"""The first color of trainings of these numbers of steps."""
 
 OURS: dict[str, dict[str, Any]] = {
     "images": {
@@ -241,7 +242,7 @@ def _draw(records: list[dict[str, Any]], path: Path) -> None:
     if not panels:
         return
     figure, axes = plt.subplots(
-        2, len(panels), figsize=(3.8 * len(panels), 5.6), layout="constrained", squeeze=False
+        2, len(panels), figsize=(3.8 * len(panels), 6.6), layout="constrained", squeeze=False
     )
     for column, (title, found) in enumerate(panels.items()):
         for row, (metric, label) in enumerate((("error_rate", "error rate"), ("mnll", "MNLL"))):
@@ -258,8 +259,10 @@ def _draw(records: list[dict[str, Any]], path: Path) -> None:
             ax.yaxis.set_minor_formatter("{x:g}" if title.startswith("airline") else "")
             ax.set_ylabel(label)
         axes[0, column].set_title(title)
-        axes[0, column].legend(frameon=False, fontsize=7)
         axes[1, column].set_xlabel("seconds of training")
+        axes[1, column].legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False, fontsize=7
+        )
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -274,7 +277,7 @@ def _style(job: Job, *, many: bool) -> dict[str, Any]:
     steps = f", {job['max_steps']:,} steps" if job["max_steps"] in _LONGER else ""
     return {
         "label": f"{job['n_hidden']} hidden{fed}{steps}",
-        "color": _LONGER.get(job["max_steps"], f"C{job['n_hidden'] - 1}"),
+        "color": f"C{_LONGER.get(job['max_steps'], 0) + job['n_hidden'] - 1}",
         "linestyle": "--" if job["feed_inputs"] else "-",
     }
 
