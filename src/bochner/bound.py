@@ -73,8 +73,8 @@ def _first_outputs(
     model: DeepGP, X: Array, noise: Noise, reparameterization: AbstractReparameterization
 ) -> Array:
     """Compute the outputs of the first layer in all samples: their weights, side by side, make one product."""
-    first = model.blocks[0]
-    return jax.vmap(lambda sample: first((X,), sample, reparameterization))(noise[0])
+    first, exact = model.blocks[0], reparameterization.exact()  # no gradient goes back to data
+    return jax.vmap(lambda sample: first((X,), sample, exact))(noise[0])
 
 
 def _sequential_mean(

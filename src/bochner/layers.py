@@ -156,8 +156,14 @@ class Layer(eqx.Module):
         reparameterization: AbstractReparameterization,
     ) -> Float[Array, "d_out batch"]:
         """Compute the outputs of a draw."""
-        F = reparameterization.outputs(draw.kernel, inputs, draw.Omega, draw.weights)
-        return F + inputs[0] if self.residual else F
+
+        def outputs(first, others):
+            fed, draw = others
+            F = reparameterization.outputs(draw.kernel, (first, *fed), draw.Omega, draw.weights)
+            return F + first if self.residual else F
+
+        first, *fed = inputs
+        return reparameterization.through(outputs, first, (tuple(fed), draw))
 
     def Phi(
         self, F: Float[Array, "batch d_in"], noise: LayerNoise | None = None

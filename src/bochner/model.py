@@ -105,8 +105,13 @@ class DeepGP(eqx.Module):
         """Compute one draw of what enters the last layer: the hidden outputs, and the inputs where they are fed."""
         fed = (X,) if self.feed_inputs else ()
         inputs: tuple[Array, ...] = (X,)
-        for block, block_noise in zip(self.blocks[:-1], noise[:-1], strict=True):
-            inputs = (block(inputs, block_noise, reparameterization), *fed)
+        for number, (block, block_noise) in enumerate(
+            zip(self.blocks[:-1], noise[:-1], strict=True)
+        ):
+            # No gradient goes back to data.
+            of_data = number == 0 and not isinstance(block, Stack)
+            own = reparameterization.exact() if of_data else reparameterization
+            inputs = (block(inputs, block_noise, own), *fed)
         return inputs
 
     def after_first_block(

@@ -16,6 +16,7 @@ from bochner.evidence import log_evidence
 from bochner.gaussians import FactorizedGaussian
 from bochner.members import Members
 from bochner.model import DeepGP, Noise
+from bochner.ops import AutomaticLayer
 from bochner.reparameterization import AbstractReparameterization, DrawWeights
 
 
@@ -166,7 +167,7 @@ class Evidence(AbstractObjective):
 
     def fit(self, model, batch, noise, reparameterization, *, one_at_a_time):  # noqa: D102
         def one_sample(sample_noise: Noise) -> Array:
-            Phi = last_features(model, batch.X, sample_noise)
+            Phi = last_features(model, batch.X, sample_noise, reparameterization)
             log_v = log_noise_variances(model, Phi, sample_noise, batch.Y.shape[1])
             return log_evidence(Phi, batch.Y, batch.weights, log_v)
 
@@ -180,10 +181,13 @@ class Evidence(AbstractObjective):
 
 
 def last_features(
-    model: DeepGP, X: Float[Array, "batch d_in"], noise: Noise
+    model: DeepGP,
+    X: Float[Array, "batch d_in"],
+    noise: Noise,
+    reparameterization: AbstractReparameterization = DrawWeights(),  # noqa: B008
 ) -> Float[Array, "batch feat"]:
-    """Compute the features of the last layer at one draw of the hidden layers."""
-    inputs = model.inputs_of_last(X, noise, DrawWeights())
+    """Compute the features of the last layer at one draw of the hidden layers, whatever the path."""
+    inputs = model.inputs_of_last(X, noise, reparameterization.on(AutomaticLayer()))
     with jax.default_matmul_precision("float32"):
         return model.blocks[-1].Phi(jnp.concatenate(inputs, axis=1), noise[-1])
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from bochner.gaussians import AnyGaussian, FactorizedGaussian
 from bochner.kernels import AbstractKernel
 from bochner.ops import AbstractPath, AutomaticLayer, damped
+from bochner.ops.damping import Function
 
 
 class AbstractReparameterization(eqx.Module):
@@ -51,6 +52,16 @@ class AbstractReparameterization(eqx.Module):
     def on(self, path: AbstractPath) -> "AbstractReparameterization":
         """Give the same with another way to compute the layer."""
         return type(self)(path)  # pyright: ignore[reportCallIssue]
+
+    def through(
+        self, layer: Function, first: Float[Array, "_ batch"], others: PyTree
+    ) -> Float[Array, "_ batch"]:
+        """Compute `layer(first, others)`, and decide how gradients come back to its first inputs."""
+        return layer(first, others)
+
+    def exact(self) -> "AbstractReparameterization":
+        """Give the same with exact gradients."""
+        return self
 
 
 class DrawWeights(AbstractReparameterization):
@@ -108,9 +119,9 @@ class Damped(AbstractReparameterization):
     """Another reparameterization, through which no row's gradient grows on its way back.
 
     A layer may draw nearby points apart, and many layers do so exponentially: then the gradients of the first ones are
-    long, and hardly more than noise. What is computed is the same; a row's gradient with respect to what enters the
-    layer is shortened where it is longer than that with respect to what leaves it. Rows that are not drawn apart
-    keep theirs, so they are heard among those that are. For training many layers.
+    long, and hardly more than noise. What is computed is the same; a row's gradient with respect to what the layer
+    before gave is shortened where it is longer than that with respect to what this layer gives. Rows that are not drawn
+    apart keep theirs, so they are heard among those that are. For training many layers.
 
     Attributes:
         inner: what computes the outputs.
@@ -140,10 +151,10 @@ class Damped(AbstractReparameterization):
         return self.inner.weights(kernel, Omega, q_W, noise)
 
     def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
-        def undamped(first, others):
-            kernel, fed, Omega, weights = others
-            return self.inner.outputs(kernel, (first, *fed), Omega, weights)
+        return self.inner.outputs(kernel, inputs, Omega, weights)
 
-        # Inputs that are fed forward are data, and have no gradient.
-        first, *fed = inputs
-        return damped(undamped, first, (kernel, tuple(fed), Omega, weights))
+    def through(self, layer, first, others):  # noqa: D102
+        return damped(layer, first, others)
+
+    def exact(self) -> AbstractReparameterization:  # noqa: D102
+        return self.inner

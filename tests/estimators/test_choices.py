@@ -163,6 +163,7 @@ def test_rows_of_weight_two_count_twice_in_the_evidence():
         ({"likelihood": "student-t"}, "needs Gaussian noise"),
         ({"batch_size": 50}, "rows in each step, in one process"),
         ({"omega": "var-resampled"}, "frequencies that are held"),
+        ({"local_reparameterization": True}, "the same for all rows"),
         ({"warm_start": True}, "its model cannot go on"),
         ({"objective": "predictive", "n_mc_train": 1}, "`n_mc_train` of at least 2"),
         ({"objective": "evidense"}, "Did you mean 'evidence'"),

@@ -128,6 +128,11 @@ class Config:
                     '`objective="evidence"` needs frequencies that are held: use `omega="prior-fixed"` or '
                     '"var-fixed", or `objective="elbo"`.'
                 )
+            if self.local_reparameterization:
+                raise ValueError(
+                    '`objective="evidence"` draws functions, the same for all rows: use '
+                    '`local_reparameterization=False`, or `objective="elbo"`.'
+                )
         elif self.calibrates:
             raise ValueError(
                 '`calibration="left-out"` leaves rows out of the exact last layer, which only `objective="evidence"` '

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 Function = Callable[[Float[Array, "_ batch"], PyTree], Float[Array, "_ batch"]]
+"""A function of columns and of other arrays."""
 
 
 def damped(

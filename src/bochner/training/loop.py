@@ -157,7 +157,7 @@ class _Run:
         self.optimizer, self.objective = optimizer, objective
         # Gradients explode on their way back through many layers.
         many = model.n_layers >= _MANY_LAYERS
-        self.reparameterization = Damped(reparameterization) if many else reparameterization
+        self.reparameterization = Damped(reparameterization.exact()) if many else reparameterization
         self.kl_weight = kl_weight
         self.averaging = averaging
         self.held_out, self.callbacks, self.key = held_out, callbacks, key
