@@ -12,10 +12,13 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
+from scipy.linalg import hadamard
 
 from bochner.gaussians import JointGaussian
 
 _LEAST_OF_OTHERS = 1e-6
+_N_PROBES = 32  # with more, training ends no better (`docs/recipes.md`)
+_N_BLOCKS = 4
 
 
 @jax.custom_vjp
@@ -24,20 +27,42 @@ def log_evidence(
     Y: Float[Array, "n targets"],
     weights: Float[Array, " n"],
     log_noise_variance: Float[Array, "n targets"],
+    probes: Float[Array, "targets feat probes"],
 ) -> Float[Array, ""]:
     """Compute the log evidence of the targets, summed over them; a row of weight two counts as two rows.
 
-    Cost is targets (n feat^2 + feat^3). The gradient with respect to features and noise is written by hand: what is
-    needed for it is at hand when the value is, and no derivative of a factorization is taken.
+    The gradient with respect to features and noise is written by hand: what is needed for it is at hand when the value
+    is, and no derivative of a factorization is taken. The posterior's covariance enters it, and to compute that would
+    be most of the work; a few columns with that covariance, made of the probes, take its place. So the value is exact,
+    and the gradient is so in the mean over probes (`draw_probes`). Cost is targets (n feat^2 + feat^3).
 
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.evidence import log_evidence
         >>> one = jnp.ones((1, 1))  # y ~ N(0, 1 + 1)
-        >>> round(float(log_evidence(one, one, jnp.ones(1), jnp.zeros((1, 1)))), 4)
+        >>> round(float(log_evidence(one, one, jnp.ones(1), jnp.zeros((1, 1)), one[None])), 4)
         -1.5155
     """
-    return _value_and_gradient(Phi, Y, weights, log_noise_variance)[0]
+    return _value_and_gradient(Phi, Y, weights, log_noise_variance, probes)[0]
+
+
+def draw_probes(noise: Float[Array, "feat targets"]) -> Float[Array, "targets feat probes"]:
+    """Give columns of random signs, whose outer products have the identity as their mean.
+
+    The signs of the noise multiply columns of a Hadamard matrix, cut to the number of features. These repeat each other
+    less than independent ones would: up to 32 features, their outer products add up to the identity itself.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from bochner.evidence import draw_probes
+        >>> probes = draw_probes(jnp.array([[0.3], [-2.0], [1.0]]))[0]
+        >>> probes.shape, bool((probes @ probes.T / 32 == jnp.eye(3)).all())
+        ((3, 32), True)
+    """
+    n_columns = max(len(noise), _N_PROBES)
+    columns = hadamard(1 << (n_columns - 1).bit_length())[: len(noise), :_N_PROBES]
+    signs = jnp.where(noise < 0, -1.0, 1.0).T
+    return signs[:, :, None] * jnp.asarray(columns, noise.dtype)[None]
 
 
 def exact_posterior(
@@ -98,8 +123,8 @@ def _factorized(Phi: Array, Y: Array, weights: Array, log_noise_variance: Array)
         Phi, Y, weights, log_v = (_double(array) for array in (Phi, Y, weights, log_noise_variance))
         precision = weights[:, None] * jnp.exp(-log_v)
         scaled = jnp.sqrt(precision).T[:, :, None] * Phi[None]
-        A = jnp.swapaxes(scaled, 1, 2) @ scaled + jnp.eye(Phi.shape[1], dtype=jnp.float64)[None]
-        L = jnp.linalg.cholesky(A)
+        A = _lower_gram(scaled) + jnp.eye(Phi.shape[1], dtype=jnp.float64)[None]
+        L = jax.lax.linalg.cholesky(A, symmetrize_input=False)
         b = (Phi.T @ (precision * Y)).T[..., None]
         half = solve_triangular(L, b, lower=True)
         mean = solve_triangular(L, half, lower=True, trans="T")[..., 0].T
@@ -107,6 +132,19 @@ def _factorized(Phi: Array, Y: Array, weights: Array, log_noise_variance: Array)
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(L, axis1=1, axis2=2)))
         constants = jnp.sum(weights[:, None] * (log_v + math.log(2 * math.pi)))
         return L, mean, -0.5 * (squares + log_det + constants)
+
+
+def _lower_gram(matrices: Float[Array, "targets n feat"]) -> Float[Array, "targets feat feat"]:
+    """Compute `matrix.T @ matrix` of each, of which blocks above the diagonal stay zero: they are not needed."""
+    feat = matrices.shape[2]
+    ends = [round(feat * (block + 1) / _N_BLOCKS) for block in range(_N_BLOCKS)]
+    rows = [
+        jnp.swapaxes(matrices[:, :, start:end], 1, 2) @ matrices[:, :, :end]
+        for start, end in zip([0, *ends], ends, strict=False)
+    ]
+    return jnp.concatenate(
+        [jnp.pad(row, ((0, 0), (0, 0), (0, feat - row.shape[2]))) for row in rows], axis=1
+    )
 
 
 def _inverse(L: Array) -> Array:
@@ -122,7 +160,9 @@ def _as(array: Array, like: Array) -> Array:
     return jax.lax.convert_element_type(array, like.dtype)
 
 
-def _value_and_gradient(Phi: Array, Y: Array, weights: Array, log_noise_variance: Array):
+def _value_and_gradient(
+    Phi: Array, Y: Array, weights: Array, log_noise_variance: Array, probes: Array
+):
     """Compute the value and its derivatives by features and log noise variances.
 
     By Fisher's identity they are posterior means of the derivatives of the log-likelihood, in which only the residuals
@@ -130,28 +170,28 @@ def _value_and_gradient(Phi: Array, Y: Array, weights: Array, log_noise_variance
     """
     L, mean, value = _factorized(Phi, Y, weights, log_noise_variance)
     with jax.enable_x64(True):
-        inverse = _inverse(L)
-        covariance = _as(jnp.swapaxes(inverse, -1, -2) @ inverse, Phi)
+        # Columns whose outer products add up to `inverse(A)`, in the mean over probes.
+        shares = _double(probes) / math.sqrt(probes.shape[2])
+        draws = _as(solve_triangular(L, shares, lower=True, trans="T"), Phi)
         residuals = _as(_double(Y) - _double(Phi) @ mean, Phi)
         value, mean = _as(value, Phi), _as(mean, Phi)
     precision = weights[:, None] * jnp.exp(-log_noise_variance)
-    spread = Phi[None] @ covariance
-    by_target = residuals.T[:, :, None] * mean.T[:, None, :] - spread
-    Phi_gradient = jnp.sum(precision.T[:, :, None] * by_target, axis=0)
-    expected = residuals**2 + jnp.sum(spread * Phi[None], axis=2).T
-    noise_gradient = 0.5 * (precision * expected - weights[:, None])
+    by_feature = jnp.concatenate([mean.T[:, :, None], draws], axis=2)
+    by_row = jnp.concatenate([residuals.T[:, :, None], -(Phi[None] @ draws)], axis=2)
+    Phi_gradient = jnp.einsum("tnk,tfk->nf", precision.T[:, :, None] * by_row, by_feature)
+    noise_gradient = 0.5 * (precision * jnp.sum(by_row**2, axis=2).T - weights[:, None])
     return value, (Phi_gradient, noise_gradient)
 
 
-def _forward(Phi, Y, weights, log_noise_variance):
-    value, gradients = _value_and_gradient(Phi, Y, weights, log_noise_variance)
-    return value, (*gradients, jnp.zeros_like(Y), jnp.zeros_like(weights))
+def _forward(Phi, Y, weights, log_noise_variance, probes):
+    value, gradients = _value_and_gradient(Phi, Y, weights, log_noise_variance, probes)
+    return value, (*gradients, jnp.zeros_like(Y), jnp.zeros_like(weights), jnp.zeros_like(probes))
 
 
 def _backward(residuals, cotangent):
-    Phi_gradient, noise_gradient, no_Y, no_weights = residuals
-    # Targets and weights are data, of which nobody needs derivatives.
-    return cotangent * Phi_gradient, no_Y, no_weights, cotangent * noise_gradient
+    Phi_gradient, noise_gradient, no_Y, no_weights, no_probes = residuals
+    # Targets, weights and probes are data, of which nobody needs derivatives.
+    return cotangent * Phi_gradient, no_Y, no_weights, cotangent * noise_gradient, no_probes
 
 
 log_evidence.defvjp(_forward, _backward)

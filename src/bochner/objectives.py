@@ -1,5 +1,6 @@
 """What training maximizes: the bound, the predictive density, or the evidence with the last layer integrated out."""
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +13,11 @@ from jaxtyping import Array, Float
 
 from bochner.bound import Bound, expected_log_likelihood
 from bochner.data.table import Table, Tables
-from bochner.evidence import log_evidence
+from bochner.evidence import draw_probes, log_evidence
 from bochner.gaussians import FactorizedGaussian
 from bochner.members import Members
 from bochner.model import DeepGP, Noise
-from bochner.ops import AutomaticLayer
+from bochner.ops import AutomaticLayer, sample_mean
 from bochner.reparameterization import AbstractReparameterization, DrawWeights
 
 
@@ -44,20 +45,22 @@ class AbstractObjective(eqx.Module):
             one_at_a_time: whether samples and members follow each other, which is best in the cache of a CPU.
         """
 
-        def of_one(model: DeepGP, noise: Noise, batch: Table) -> Bound:
-            fit = self.fit(model, batch, noise, reparameterization, one_at_a_time=one_at_a_time)
-            ell, kl = scale * fit, self.kl(model)
-            return Bound(elbo=ell - kl, ell=ell, kl=kl)
+        def fit_of_one(shared: Table | None, one: tuple[DeepGP, Noise, Tables | None]) -> Array:
+            model, noise, own = one
+            rows = shared if own is None else own.one()
+            assert rows is not None
+            return self.fit(model, rows, noise, reparameterization, one_at_a_time=one_at_a_time)
 
         if isinstance(model, DeepGP):
-            return of_one(model, noise, batch)
-        each = jax.lax.map if one_at_a_time else _all_at_once
-        if isinstance(batch, Tables):
-            members = *model.with_noise(noise), batch.of_members(model.n_members)
-            bounds = each(lambda one: of_one(one[0], one[1], one[2].one()), members)
+            fit, kl = fit_of_one(batch, (model, noise, None)), self.kl(model)
         else:
-            bounds = each(lambda one: of_one(one[0], one[1], batch), model.with_noise(noise))
-        return jax.tree.map(jnp.mean, bounds)
+            several = isinstance(batch, Tables)
+            own, shared = (batch.of_members(model.n_members), None) if several else (None, batch)
+            members = *model.with_noise(noise), own
+            fit = _mean(fit_of_one, shared, members, one_at_a_time=one_at_a_time)
+            kl = jnp.mean(jax.vmap(self.kl)(model.stacked))
+        ell = scale * fit
+        return Bound(elbo=ell - kl, ell=ell, kl=kl)
 
     @abstractmethod
     def fit(
@@ -166,13 +169,15 @@ class Evidence(AbstractObjective):
     """
 
     def fit(self, model, batch, noise, reparameterization, *, one_at_a_time):  # noqa: D102
-        def one_sample(sample_noise: Noise) -> Array:
+        def one_sample(shared: tuple[DeepGP, Table], sample_noise: Noise) -> Array:
+            model, batch = shared
             Phi = last_features(model, batch.X, sample_noise, reparameterization)
             log_v = log_noise_variances(model, Phi, sample_noise, batch.Y.shape[1])
-            return log_evidence(Phi, batch.Y, batch.weights, log_v)
+            # The weights that are integrated out leave their noise unused.
+            probes = draw_probes(sample_noise[-1].W[:, : batch.Y.shape[1]])
+            return log_evidence(Phi, batch.Y, batch.weights, log_v, probes)
 
-        each = jax.lax.map if one_at_a_time else _all_at_once
-        return jnp.mean(each(one_sample, noise))
+        return _mean(one_sample, (model, batch), noise, one_at_a_time=one_at_a_time)
 
     def kl(self, model):  # noqa: D102
         last = model.blocks[-1]
@@ -209,8 +214,13 @@ def log_noise_variances(
     return jnp.log(variances)
 
 
-def _all_at_once(function: Callable[[Any], Any], arguments: Any) -> Any:
-    return jax.vmap(function)(arguments)
+def _mean(
+    function: Callable[[Any, Any], Array], shared: Any, several: Any, *, one_at_a_time: bool
+) -> Array:
+    """Average `function(shared, one)` over samples or members, which follow each other or run side by side."""
+    if one_at_a_time:
+        return sample_mean(function, shared, several)
+    return jnp.mean(jax.vmap(functools.partial(function, shared))(several))
 
 
 OBJECTIVES: dict[str, type[AbstractObjective]] = {

@@ -49,7 +49,7 @@ def test_a_small_table_gets_the_evidence_where_that_fits(asked, expected):
     assert module.auto(situation)["objective"] == expected
 
 
-@pytest.mark.parametrize(("n_rows", "n_members"), [(270, 2), (500, 1), (3_000, 1)])
+@pytest.mark.parametrize(("n_rows", "n_members"), [(500, 4), (1_200, 4), (1_500, 3), (3_000, 1)])
 def test_a_small_table_gets_the_members_that_there_is_time_for(n_rows, n_members):
     module = recipes()
     asked = {"max_seconds": 20}
@@ -62,17 +62,25 @@ def test_a_small_table_gets_the_members_that_there_is_time_for(n_rows, n_members
     [
         (249, {}, 100),
         (250, {}, 200),
-        (2_000, {}, 200),
-        (2_001, {}, 100),
+        (3_999, {}, 200),
         (1_000, {"max_seconds": 20}, 100),
-        (1_000, {"max_seconds": 146}, 100),
-        (1_000, {"max_seconds": 147}, 200),
+        (1_000, {"max_seconds": 34}, 100),
+        (1_000, {"max_seconds": 35}, 200),
     ],
 )
 def test_a_small_table_gets_more_features_where_there_is_time(n_rows, asked, n_features):
     module = recipes()
     situation = module.Situation(n_rows, 5, classification=False, asked=asked)
     assert module.auto(situation)["n_random_features"] == n_features
+
+
+def test_all_rows_in_each_step_allow_large_steps():
+    module = recipes()
+    rates = {
+        n_rows: module.auto(module.Situation(n_rows, 5, classification=False))["learning_rate"]
+        for n_rows in (3_999, 4_000)
+    }
+    assert rates == {3_999: 0.1, 4_000: 0.03}
 
 
 def test_large_tables_classes_and_rows_to_come_get_the_bound():
