@@ -3,6 +3,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
+from jax.scipy.stats import multivariate_normal
 from scipy.special import logsumexp
 
 from bochner.bound import estimate_bound
@@ -62,6 +64,45 @@ def test_evidence_of_one_layer_is_the_bound_at_the_exact_posterior(d_out, x64):
     expected_ell = jnp.sum(at_mean - 0.5 * spread * jnp.exp(-log_v))
     assert float(found.elbo) == pytest.approx(float(expected_ell - q_W.kl(jnp.zeros(()))), rel=1e-9)
     assert float(found.kl) == 0.0  # nothing else is variational
+
+
+def test_the_gradient_of_evidence_is_that_of_the_density_of_all_targets_in_the_mean_over_noise(x64):
+    """With more features than probes, and two targets."""
+    model = examples.deep_gp(
+        1, omega="prior-fixed", n_rf=20, d_out=2, likelihood=Gaussian.start(2, noise_variance=0.2)
+    )
+    X = examples.inputs(12)
+    table = Table.of(np.asarray(X), np.asarray(jnp.sin(3 * X[:, :2])), dtype=float)
+
+    def gradient(value):
+        at = (model.blocks[0].kernel, model.likelihood)
+
+        def of(at):
+            kernel, likelihood = at
+            moved = eqx.tree_at(
+                lambda m: (m.blocks[0].kernel, m.likelihood), model, (kernel, likelihood)
+            )
+            return value(moved)
+
+        return ravel_pytree(jax.grad(of)(at))[0]
+
+    def density(model):
+        Phi, variances = model.blocks[0].Phi(table.X), jnp.exp(model.likelihood.log_noise_variance)
+        covariances = (Phi @ Phi.T)[None] + variances[:, None, None] * jnp.eye(len(Phi))[None]
+        return jnp.sum(jax.vmap(multivariate_normal.logpdf, (1, None, 0))(
+            table.Y, jnp.zeros(len(Phi)), covariances
+        ))  # fmt: skip
+
+    def estimated(key):
+        noise = model.draw_noise((1,), key=key)
+        return gradient(
+            lambda model: Evidence()(model, table, noise, DrawWeights(), scale=1.0).elbo
+        )
+
+    several = jax.lax.map(estimated, jax.random.split(jax.random.key(0), 4_000))
+    z = (several.mean(axis=0) - gradient(density)) / (several.std(axis=0) / np.sqrt(len(several)))
+    assert float(jnp.max(jnp.abs(z))) < 4.0
+    assert float(jnp.min(several.std(axis=0))) > 0.0  # so that there is something to average
 
 
 def test_evidence_exceeds_the_bound_of_any_factorized_q(x64):

@@ -10,6 +10,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 from scipy.linalg import hadamard
@@ -49,8 +50,8 @@ def log_evidence(
 def draw_probes(noise: Float[Array, "feat targets"]) -> Float[Array, "targets feat probes"]:
     """Give columns of random signs, whose outer products have the identity as their mean.
 
-    The signs of the noise multiply columns of a Hadamard matrix, cut to the number of features. These repeat each other
-    less than independent ones would: up to 32 features, their outer products add up to the identity itself.
+    The signs of the noise multiply lines of a Hadamard matrix, which are orthogonal: of two features none hears of the
+    other, but for those that have the same line. So up to 32 features the outer products add up to the identity itself.
 
     Example:
         >>> import jax.numpy as jnp
@@ -59,10 +60,9 @@ def draw_probes(noise: Float[Array, "feat targets"]) -> Float[Array, "targets fe
         >>> probes.shape, bool((probes @ probes.T / 32 == jnp.eye(3)).all())
         ((3, 32), True)
     """
-    n_columns = max(len(noise), _N_PROBES)
-    columns = hadamard(1 << (n_columns - 1).bit_length())[: len(noise), :_N_PROBES]
+    lines = hadamard(_N_PROBES)[np.arange(len(noise)) % _N_PROBES]
     signs = jnp.where(noise < 0, -1.0, 1.0).T
-    return signs[:, :, None] * jnp.asarray(columns, noise.dtype)[None]
+    return signs[:, :, None] * jnp.asarray(lines, noise.dtype)[None]
 
 
 def exact_posterior(
@@ -176,9 +176,10 @@ def _value_and_gradient(
         residuals = _as(_double(Y) - _double(Phi) @ mean, Phi)
         value, mean = _as(value, Phi), _as(mean, Phi)
     precision = weights[:, None] * jnp.exp(-log_noise_variance)
-    by_feature = jnp.concatenate([mean.T[:, :, None], draws], axis=2)
-    by_row = jnp.concatenate([residuals.T[:, :, None], -(Phi[None] @ draws)], axis=2)
-    Phi_gradient = jnp.einsum("tnk,tfk->nf", precision.T[:, :, None] * by_row, by_feature)
+    with jax.default_matmul_precision("float32"):
+        by_feature = jnp.concatenate([mean.T[:, :, None], draws], axis=2)
+        by_row = jnp.concatenate([residuals.T[:, :, None], -(Phi[None] @ draws)], axis=2)
+        Phi_gradient = jnp.einsum("tnk,tfk->nf", precision.T[:, :, None] * by_row, by_feature)
     noise_gradient = 0.5 * (precision * jnp.sum(by_row**2, axis=2).T - weights[:, None])
     return value, (Phi_gradient, noise_gradient)
 

@@ -45,21 +45,25 @@ class AbstractObjective(eqx.Module):
             one_at_a_time: whether samples and members follow each other, which is best in the cache of a CPU.
         """
 
-        def fit_of_one(shared: Table | None, one: tuple[DeepGP, Noise, Tables | None]) -> Array:
-            model, noise, own = one
-            rows = shared if own is None else own.one()
-            assert rows is not None
+        def fit(model: DeepGP, noise: Noise, rows: Table) -> Array:
             return self.fit(model, rows, noise, reparameterization, one_at_a_time=one_at_a_time)
 
+        def of_member(rows: Table, member: tuple[DeepGP, Noise]) -> Array:
+            return fit(*member, rows)
+
+        def of_member_with_table(_: None, member: tuple[DeepGP, Noise, Tables]) -> Array:
+            return fit(*member[:2], member[2].one())
+
         if isinstance(model, DeepGP):
-            fit, kl = fit_of_one(batch, (model, noise, None)), self.kl(model)
+            ell, kl = scale * fit(model, noise, batch), self.kl(model)
         else:
-            several = isinstance(batch, Tables)
-            own, shared = (batch.of_members(model.n_members), None) if several else (None, batch)
-            members = *model.with_noise(noise), own
-            fit = _mean(fit_of_one, shared, members, one_at_a_time=one_at_a_time)
+            members, mean = model.with_noise(noise), sample_mean if one_at_a_time else _mean_at_once
+            if isinstance(batch, Tables):
+                tables = batch.of_members(model.n_members)
+                ell = scale * mean(of_member_with_table, None, (*members, tables))
+            else:
+                ell = scale * mean(of_member, batch, members)
             kl = jnp.mean(jax.vmap(self.kl)(model.stacked))
-        ell = scale * fit
         return Bound(elbo=ell - kl, ell=ell, kl=kl)
 
     @abstractmethod
@@ -177,7 +181,8 @@ class Evidence(AbstractObjective):
             probes = draw_probes(sample_noise[-1].W[:, : batch.Y.shape[1]])
             return log_evidence(Phi, batch.Y, batch.weights, log_v, probes)
 
-        return _mean(one_sample, (model, batch), noise, one_at_a_time=one_at_a_time)
+        mean = sample_mean if one_at_a_time else _mean_at_once
+        return mean(one_sample, (model, batch), noise)
 
     def kl(self, model):  # noqa: D102
         last = model.blocks[-1]
@@ -191,7 +196,7 @@ def last_features(
     noise: Noise,
     reparameterization: AbstractReparameterization = DrawWeights(),  # noqa: B008
 ) -> Float[Array, "batch feat"]:
-    """Compute the features of the last layer at one draw of the hidden layers, whatever the path."""
+    """Compute the features of the last layer at one draw of the hidden layers, in float32 whatever the path says."""
     inputs = model.inputs_of_last(X, noise, reparameterization.on(AutomaticLayer()))
     with jax.default_matmul_precision("float32"):
         return model.blocks[-1].Phi(jnp.concatenate(inputs, axis=1), noise[-1])
@@ -214,12 +219,8 @@ def log_noise_variances(
     return jnp.log(variances)
 
 
-def _mean(
-    function: Callable[[Any, Any], Array], shared: Any, several: Any, *, one_at_a_time: bool
-) -> Array:
-    """Average `function(shared, one)` over samples or members, which follow each other or run side by side."""
-    if one_at_a_time:
-        return sample_mean(function, shared, several)
+def _mean_at_once(function: Callable[[Any, Any], Array], shared: Any, several: Any) -> Array:
+    """Compute what `sample_mean` does, side by side."""
     return jnp.mean(jax.vmap(functools.partial(function, shared))(several))
 
 

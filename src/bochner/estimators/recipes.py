@@ -11,7 +11,7 @@ _SMALL, _SMALL_FOR_CLASSES_OF_MANY = 4_000, 10_000
 _FEW_TO_SPARE = 2_000
 _MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
-_ROWS_FOR_MORE_FEATURES = 250
+_LEAST_ROWS_FOR_MORE_FEATURES = 250
 _SECONDS_A_MEMBER = 30  # of a large table
 
 
@@ -133,7 +133,7 @@ def auto(situation: Situation) -> dict[str, Any]:
         seconds = 1 + situation.n_rows / 300
         # Twice as many features pay, where there is time for them in all members.
         time_for_more = _members_in_time(situation, 4, 2 * seconds) == 4
-        more = time_for_more and situation.n_rows >= _ROWS_FOR_MORE_FEATURES
+        more = time_for_more and situation.n_rows >= _LEAST_ROWS_FOR_MORE_FEATURES
         return {
             **recipe,
             "objective": "evidence",
