@@ -49,28 +49,30 @@ class Destination:
         return os.path.exists(self.path) and not os.path.isfile(self.path)
 
     def check(self) -> None:
-        """Notice now what would fail later: write a little beside the place, and remove it again."""
+        """Notice now what would fail later."""
         self._check_permission()
         if self.is_special:
             return
         with contextlib.suppress(FileNotFoundError):
             self._real.lstat()  # a name may be too long
-        with self._removed_on_failure() as beside:
-            with beside.open("xb") as file:
-                file.write(_PROBE)
-                _flush(file)
-            beside.unlink()
+        try_writing(self._real.parent)
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Give a file to write to; it takes its place when the block ends without an error."""
-        with contextlib.ExitStack() as stack:
-            # An error of the block is its own affair; one before or after it is about this file.
-            with self.errors_in_words():
-                file = stack.enter_context(self._opened())
+        # An error of the block is its own affair; one before or after it is about this file.
+        stack = contextlib.ExitStack()
+        with self.errors_in_words():
+            file = stack.enter_context(self._opened())
+        try:
             yield file
-            with self.errors_in_words():
-                stack.close()
+        except BaseException as error:
+            # A full disk fails once more when the file is closed; the first error tells more.
+            with contextlib.suppress(OSError):
+                stack.__exit__(type(error), error, error.__traceback__)
+            raise
+        with self.errors_in_words():
+            stack.close()
 
     @contextlib.contextmanager
     def errors_in_words(self) -> Iterator[None]:
@@ -94,7 +96,7 @@ class Destination:
                 yield file
             return
         self._real.parent.mkdir(parents=True, exist_ok=True)
-        with self._removed_on_failure() as beside:
+        with _hidden_file(self._real.parent) as beside:
             with beside.open("xb") as file:
                 self._keep_permissions(beside)
                 yield file
@@ -118,16 +120,35 @@ class Destination:
         with contextlib.suppress(OSError):
             beside.chmod(stat.S_IMODE(self._real.stat().st_mode))
 
-    @contextlib.contextmanager
-    def _removed_on_failure(self) -> Iterator[Path]:
-        """Name a hidden file in the same folder, and remove it if the block fails."""
-        beside = self._real.with_name(f".{uuid.uuid4().hex}.partial")
-        try:
-            yield beside
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
-            raise
+
+def try_writing(folder: Path) -> None:
+    """Write a little into a folder and remove it again; raises what a longer file would.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from bochner.destination import try_writing
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> try_writing(folder)
+        >>> list(folder.iterdir())
+        []
+    """
+    with _hidden_file(folder) as path:
+        with path.open("xb") as file:
+            file.write(_PROBE)
+            _flush(file)
+        path.unlink()
+
+
+@contextlib.contextmanager
+def _hidden_file(folder: Path) -> Iterator[Path]:
+    """Name a hidden file, and remove it if the block fails."""
+    path = folder / f".{uuid.uuid4().hex}.partial"
+    try:
+        yield path
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _flush(file: BinaryIO) -> None:

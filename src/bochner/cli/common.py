@@ -123,6 +123,8 @@ def show(values: Mapping[str, Any], *, as_json: bool, quiet: bool = False, title
     if quiet:
         return
     table = RichTable(title=title or None, show_header=False, title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in values.items():
         table.add_row(harmless(name.replace("_", " ")), in_words(value))
     PlainConsole().print(table)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import typer
 
 from bochner.cli.common import AsJson, Quiet, command, show
-from bochner.cli.writing import open_table, table_output
+from bochner.cli.writing import open_output, table_output
 from bochner.terminal import PlainConsole
 
 datasets = typer.Typer(no_args_is_help=True, help="List data sets, or write one as a table.")
@@ -55,7 +55,7 @@ def get(
     target = data.target_name or "class"
     y = [data.class_names[int(i)] for i in data.y] if data.is_classification else data.y
     columns = {name: data.X[:, i] for i, name in enumerate(data.feature_names)}
-    with open_table(place) as writer:
+    with open_output(place) as writer:
         writer.write(pa.RecordBatch.from_pydict({**columns, target: pa.array(y)}))
     if not place.is_standard_output:
         found = {"output": str(place.path), "rows": len(data.X), "target": target}

@@ -311,10 +311,10 @@ def fit(
     from bochner.estimators.files import check_storable, to_parts
     from bochner.saving import format_arrays
 
+    check_storable(asked.values)
     source = open_table(table)
     found_task = _find_task(source, column, asked_task, quiet)
     estimator = asked.estimator(found_task)
-    check_storable(estimator.get_params())
     estimator.set_params(verbose=0 if quiet else 1, resume=resume, distributed=distributed)
     if logs is not None:
         from bochner.training.tensorboard import TensorBoardLogger
@@ -365,8 +365,9 @@ def _find_task(source: Any, target: str, task: str, quiet: bool) -> str:
 def _outputs(model: str | Path, folders: Inputs, inputs: Inputs) -> Output:
     """Give the place of the model, after a look at all that will be written: at the end it would be too late."""
     checkpoint = folders["--checkpoint"]
-    states = [] if checkpoint is None else Path(checkpoint).glob("step-*.checkpoint")
-    place = Output("--model", model, {**inputs, **{f"a state in {checkpoint}": s for s in states}})
+    files = [] if checkpoint is None else Path(checkpoint).glob("step-*.checkpoint")
+    states = {f"the checkpoint {file.name}": file for file in files}
+    place = Output("--model", model, {**inputs, **states})
     for option, folder in folders.items():
         if folder is not None:
             check_folder(option, folder, {**inputs, "--model": model})

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from bochner.destination import Destination
+from bochner.destination import Destination, try_writing
 
 Inputs = Mapping[str, str | Path | None]
 """What a command reads, by the name of its argument or option; None where it is not given."""
@@ -77,14 +77,15 @@ class Output:
         try:
             self.write(content)
         except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
             place = _second_place(self.path, content)
             ending = (
-                "No other place could be written either, so it is lost."
+                "No other place could be written either, so it is lost. Make room before the next try."
                 if place is None
-                else f"It is in {place} instead: move it from there."
+                else f"What belongs there is in {place} instead: move it from there."
             )
             raise OSError(
-                f"the result is ready, but for {self.option}: {error.strerror or error}. {ending}"
+                f"{self.option} {self.path} could not be written ({reason}). {ending}"
             ) from error
 
 
@@ -131,7 +132,8 @@ def check_folder(option: str, path: str | Path, inputs: Inputs) -> None:
         folder = folder.parent
     if not os.path.isdir(folder):
         raise ValueError(f"{option} must name a folder; {folder} is a file.")
-    _check_writable(option, path, Destination(folder / "any"))
+    with _told_of(option, path):
+        try_writing(folder)
 
 
 def _checked(option: str, path: str | Path) -> Destination:
@@ -140,13 +142,15 @@ def _checked(option: str, path: str | Path) -> Destination:
     destination = Destination(path)
     if not destination.is_special and not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise ValueError(f"the folder of {option} {path} does not exist. Make it first.")
-    _check_writable(option, path, destination)
+    with _told_of(option, path):
+        destination.check()
     return destination
 
 
-def _check_writable(option: str, path: str | Path, destination: Destination) -> None:
+@contextlib.contextmanager
+def _told_of(option: str, path: str | Path) -> Iterator[None]:
     try:
-        destination.check()
+        yield
     except OSError as error:
         raise ValueError(
             f"{option} {path} cannot be written ({error.strerror or error}). Make room, or choose another place."

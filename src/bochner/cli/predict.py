@@ -9,7 +9,7 @@ import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.progress import counted
-from bochner.cli.writing import open_table, table_output
+from bochner.cli.writing import open_output, table_output
 
 
 @command
@@ -66,7 +66,7 @@ def predict(
             n_rows += len(X)
             yield pa.RecordBatch.from_pydict(kept | {k: pa.array(v) for k, v in found.items()})
 
-    with open_table(place) as writer:
+    with open_output(place) as writer:
         for part in predicted():
             writer.write(part)
     if not place.is_standard_output:

@@ -8,7 +8,7 @@ import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.progress import counted
-from bochner.cli.writing import open_table, table_output
+from bochner.cli.writing import open_output, table_output
 
 
 @command
@@ -35,7 +35,7 @@ def sample(
     fitted = load_model(model)
     functions = fitted.sample_functions(n, random_state=seed)
     classes, n_rows = getattr(fitted, "classes_", None), 0
-    with open_table(place) as writer:
+    with open_output(place) as writer:
         for X, _ in counted(encoded_batches(fitted, table), quiet or place.is_standard_output):
             columns = {}
             for number, f in enumerate(functions):

@@ -55,15 +55,15 @@ def table_output(path: str | Path, inputs: Inputs) -> Output:
 
 
 @contextlib.contextmanager
-def open_table(output: Output) -> Iterator[_Writer]:
+def open_output(output: Output) -> Iterator[_Writer]:
     """Write a CSV or Parquet file by its name.
 
     Example:
         >>> import os, tempfile
         >>> import pyarrow as pa
-        >>> from bochner.cli.writing import open_table, table_output
+        >>> from bochner.cli.writing import open_output, table_output
         >>> path = os.path.join(tempfile.mkdtemp(), "out.csv")
-        >>> with open_table(table_output(path, {})) as writer:
+        >>> with open_output(table_output(path, {})) as writer:
         ...     writer.write(pa.RecordBatch.from_pydict({"a": [1, 2]}))
         >>> open(path).read().split()
         ['"a"', '1', '2']

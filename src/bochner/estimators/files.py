@@ -6,7 +6,6 @@
 import dataclasses
 import functools
 import math
-import numbers
 import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -242,7 +241,7 @@ def check_storable(parameters: Mapping[str, Any]) -> None:
     """
     for name, most in _LIMITS.items():
         value = parameters.get(name)
-        if isinstance(value, numbers.Integral) and value > most:
+        if isinstance(value, int | np.integer) and value > most:
             raise ModelFileError(f"a model file can hold {name} of at most {most:,}.")
 
 
