@@ -23,7 +23,7 @@ from bochner.reparameterization import DrawWeights
 from bochner.training.chunk import run_chunk
 
 _SECONDS_A_REPETITION = 0.2
-_console = Console(stderr=True)
+_console = Console(stderr=True, markup=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from bochner.terminal import PlainConsole
 from experiments.runner import Experiment, NoSuchJobError, run_experiment
 
 EXPERIMENTS = {
@@ -60,7 +60,7 @@ def main(
     ] = 1,
 ) -> None:
     """Run an experiment by name, going on where an interrupted run stopped."""
-    console = Console()
+    console = PlainConsole()
     if name is None:
         table = Table("name", "what it shows")
         for key in EXPERIMENTS:

@@ -19,6 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from bochner import __version__
+from bochner.terminal import PlainConsole
 
 Job = Mapping[str, Any]
 
@@ -60,7 +61,7 @@ def run_experiment(
     Raises:
         NoSuchJobError: if no job has the selected values.
     """
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}{'-quick' if quick else ''}.jsonl"
     records = read_records(path)

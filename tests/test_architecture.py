@@ -9,6 +9,8 @@ import bochner
 
 ORDER = [
     "version",
+    "terminal",
+    "destination",
     "threads",
     "ops",
     "data",

@@ -143,6 +143,19 @@ def test_names_that_collide_are_refused(regressor, tmp_path):
         export(regressor[0], tmp_path / "model.json")
 
 
+def test_files_of_others_are_replaced_only_where_asked(regressor, tmp_path):
+    notes = tmp_path / "model.json"
+    notes.write_text('{"format": "bochner-export", "program": "another.jax", "sha256": ""}')
+    with pytest.raises(
+        FileExistsError, match=r"model\.json exists and is not of an earlier export"
+    ):
+        export(regressor[0], tmp_path / "model.jax")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.json"]
+    export(regressor[0], tmp_path / "model.jax", overwrite=True)
+    export(regressor[0], tmp_path / "model.jax")
+    assert json.loads(notes.read_text())["program"] == "model.jax"
+
+
 def test_columns_that_float32_cannot_hold_are_refused(tmp_path):
     X, y = problems.numbers(40)
     model = DeepGPRegressor(**TINY | {"max_steps": 2}).fit(X * [[1.0, 1e45, 1.0]], y)

@@ -1,8 +1,10 @@
 """The predictive function as a program of its own: StableHLO with a free batch size, and its schema as JSON."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,9 @@ FORMAT_VERSION = 1
 PLATFORMS = ("cpu", "cuda", "tpu")
 """Where an exported program runs."""
 
+_FORMAT = "bochner-export"
+_BYTECODE, _SCHEMA = ".mlirbc", ".json"
+_BYTECODE_START = b"ML\xefR"  # of any MLIR bytecode
 _PRECISION = (
     "Inputs and outputs are float32. A column whose values lie far from zero compared with their spread loses digits "
     "when it is cast: subtract a constant before the fit where that matters. Targets likewise."
@@ -31,7 +36,9 @@ _PRECISION = (
 _RUN = "jax.export.deserialize(bytearray(open(FILE, 'rb').read())).call(X)"
 
 
-def export(model: DeepGPRegressor | DeepGPClassifier, path: str | Path) -> list[Path]:
+def export(
+    model: DeepGPRegressor | DeepGPClassifier, path: str | Path, *, overwrite: bool = False
+) -> list[Path]:
     """Write the predictive function of a fitted model as a program that needs JAX alone.
 
     It maps the encoded matrix, before scaling, to the mean and standard deviation of y or to the probability of each
@@ -40,7 +47,8 @@ def export(model: DeepGPRegressor | DeepGPClassifier, path: str | Path) -> list[
     Args:
         model: a fitted estimator.
         path: the program in JAX's serialization. Beside it, with the endings `.mlirbc` and `.json`, come the same
-            program as StableHLO bytecode for CPUs, and the schema.
+            program as StableHLO bytecode for CPUs, and the schema. An earlier export of this name is replaced.
+        overwrite: replace files of these names also where they are no earlier export.
 
     Returns:
         The paths of the three files.
@@ -60,11 +68,9 @@ def export(model: DeepGPRegressor | DeepGPClassifier, path: str | Path) -> list[
         True
     """
     check_is_fitted(model)
-    path = Path(path)
-    if path.suffix in (".json", ".mlirbc"):
-        raise ValueError(
-            f"{path.name} would be overwritten by what is written beside it: use another ending, such as '.jax'."
-        )
+    files = export_files(path)
+    if not overwrite:
+        check_replaceable(path)
     predict = jax.jit(_predictive(model))
     (batch,) = jax_export.symbolic_shape("batch")
     rows = jax.ShapeDtypeStruct((batch, model.n_features_in_), jnp.float32)
@@ -75,16 +81,73 @@ def export(model: DeepGPRegressor | DeepGPClassifier, path: str | Path) -> list[
             "exporting a program needs the package flatbuffers. Install it with `pip install flatbuffers`."
         ) from error
     plain = jax_export.export(predict, platforms=["cpu"])(rows)
-    schema = _schema(model, plain, path.name)
+    schema = _schema(model, plain, files[0].name)
     schema["sha256"] = hashlib.sha256(program).hexdigest()
-    contents = {
-        path: program,
-        path.with_suffix(".mlirbc"): bytes(plain.mlir_module_serialized),
-        path.with_suffix(".json"): (json.dumps(schema, indent=2) + "\n").encode(),
-    }
-    for file, content in contents.items():
+    described = (json.dumps(schema, indent=2) + "\n").encode()
+    # The schema comes last: with its digest it tells a whole export from one that failed halfway.
+    for file, content in zip(
+        files, (program, bytes(plain.mlir_module_serialized), described), strict=True
+    ):
         replace_file(file, content)
-    return list(contents)
+    return files
+
+
+def export_files(path: str | Path) -> list[Path]:
+    """Name the files of an export: the program, its bytecode and its schema.
+
+    Example:
+        >>> from bochner.export import export_files
+        >>> [file.name for file in export_files("model.jax")]
+        ['model.jax', 'model.mlirbc', 'model.json']
+    """
+    path = Path(path)
+    if path.suffix in (_SCHEMA, _BYTECODE):
+        raise ValueError(
+            f"{path.name} would be overwritten by what is written beside it: use another ending, such as '.jax'."
+        )
+    return [path, path.with_suffix(_BYTECODE), path.with_suffix(_SCHEMA)]
+
+
+def check_replaceable(path: str | Path) -> None:
+    """Refuse a path where an export would replace files that are not an earlier export.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from bochner.export import check_replaceable
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> check_replaceable(folder / "model.jax")
+        >>> (folder / "model.json").write_text("{}")
+        2
+        >>> check_replaceable(folder / "model.jax")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        FileExistsError: ...model.json exists and is not of an earlier export...
+    """
+    files = program, bytecode, schema = export_files(path)
+    digest = _digest_in(schema, program.name)
+    known = [] if digest is None else [schema]
+    with contextlib.suppress(OSError):
+        if hashlib.sha256(program.read_bytes()).hexdigest() == digest:
+            known.append(program)
+    with contextlib.suppress(OSError):
+        if bytecode.read_bytes().startswith(_BYTECODE_START) and digest is not None:
+            known.append(bytecode)
+    for file in files:
+        if os.path.lexists(file) and file not in known:
+            raise FileExistsError(
+                f"{file} exists and is not of an earlier export to {program.name}, so nothing is replaced. Choose "
+                "another name, or ask for it with `overwrite` (`--overwrite` on the command line)."
+            )
+
+
+def _digest_in(schema: Path, program: str) -> str | None:
+    """The digest that a schema gives for its program; None where it is no schema of an export of this name."""
+    try:
+        found = json.loads(schema.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        return None
+    return str(found.get("sha256")) if found.get("program") == program else None
 
 
 def _predictive(
@@ -132,7 +195,7 @@ def _schema(
 ) -> dict[str, Any]:
     structure = jax.tree.unflatten(program.out_tree, program.out_avals)
     schema: dict[str, Any] = {
-        "format": "bochner-export",
+        "format": _FORMAT,
         "format_version": FORMAT_VERSION,
         "bochner_version": __version__,
         "jax_version": jax.__version__,

@@ -3,13 +3,11 @@
 `docs/model-file.md` describes the format.
 """
 
-import contextlib
 import hashlib
 import io
 import json
 import math
 import os
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors import SafetensorError, deserialize
 
+from bochner.destination import Destination
 from bochner.version import __version__
 
 FORMAT_VERSION = 1
@@ -67,20 +66,9 @@ def replace_file(path: str | Path, content: bytes) -> None:
         >>> open(path).read()
         'something'
     """
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(
-            f"{path} is a folder; give the name of a file, such as {path / 'model.bochner'}."
-        )
-    try:
-        # The file that a link points to is replaced, not the link.
-        _replace(Path(os.path.realpath(path)), content)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OSError(
-            error.errno,
-            f"cannot write {path} ({reason}): what was there before is unchanged. Make room, or choose another place",
-        ) from error
+    destination = Destination(path)
+    with destination.open() as file, destination.errors_in_words():
+        file.write(content)
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -168,29 +156,6 @@ def digest(arrays: Mapping[str, np.ndarray], text: str) -> str:
         whole.update(f"\n{line}\n".encode())
         whole.update(array.tobytes())
     return whole.hexdigest()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the path, then take its place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{uuid.uuid4().hex}.partial")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    # Without this a power failure could undo the replacement; not every system can do it for a folder.
-    with contextlib.suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _parse(file: BinaryIO, size: int, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.evaluate import Target, target_name
+from bochner.cli.output import Inputs, Output
+from bochner.terminal import PlainConsole
 
 _MAX_ROWS = 100_000
 
@@ -39,17 +40,41 @@ def check(
     from bochner.mcmc import check_posterior
     from bochner.mcmc.check import LIMITS
 
+    place = None if plot is None else _picture(plot, {"MODEL": model, "TABLE": table})
     fitted = load_model(model)
     name = target_name(fitted, target)
     X, y = rows_with_targets(fitted, table, name, _MAX_ROWS)
     found = check_posterior(
         fitted, X, y, n_rows=rows, n_samples=samples, n_warmup=warmup, n_chains=chains, random_state=seed,
     )  # fmt: skip
-    if plot is not None:
-        found.plot()[0].figure.savefig(plot, dpi=150)
+    if place is not None:
+        with place.open() as file, place.errors_in_words():
+            found.plot()[0].figure.savefig(file, dpi=150, format=_form(place.path))
+        if place.is_standard_output:
+            return
     numbers = found.numbers()
     if as_json:
         numbers |= {"verdict": found.verdict, "limits": LIMITS}
     show(numbers, as_json=as_json, quiet=quiet, title=f"{model} beside NUTS")
     if not (as_json or quiet):
-        Console().print(str(found), markup=False, highlight=False)
+        PlainConsole().print(str(found), highlight=False)
+
+
+def _picture(plot: Path, inputs: Inputs) -> Output:
+    """Give the place of a picture, before any work for it."""
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as error:
+        raise ImportError(
+            "--plot needs matplotlib: install it with `pip install bochner[plots]`."
+        ) from error
+    forms = FigureCanvasBase.get_supported_filetypes()
+    if _form(plot) not in forms:
+        raise ValueError(
+            f"--plot must end in one of .{', .'.join(sorted(forms))}; got {plot.name!r}."
+        )
+    return Output("--plot", plot, inputs)
+
+
+def _form(path: Path) -> str:
+    return path.suffix.removeprefix(".").lower() or "png"

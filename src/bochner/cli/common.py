@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table as RichTable
+
+from bochner.terminal import PlainConsole, harmless
 
 BAD_INPUT = 1
 DIVERGED = 3
@@ -62,7 +63,7 @@ def command(function: Callable) -> Callable:
                 code = _exit_code(error)
                 if code is None:
                     raise
-                raise typer.Exit(fail(str(error), code, as_json)) from error
+                raise typer.Exit(fail(_in_words(error), code, as_json)) from error
 
     return run
 
@@ -88,8 +89,15 @@ def fail(message: str, code: int, as_json: bool = False) -> int:
     """Say what went wrong, and give the exit code."""
     if as_json:
         print(json.dumps({"error": message}))
-    Console(stderr=True).print(f"Error: {message}", style="red", markup=False, soft_wrap=True)
+    PlainConsole(stderr=True).print(f"Error: {message}", style="red", soft_wrap=True)
     return code
+
+
+def _in_words(error: Exception) -> str:
+    # The number of a system's error tells users nothing.
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        return error.strerror
+    return str(error)
 
 
 def _exit_code(error: Exception) -> int | None:
@@ -104,8 +112,7 @@ def _exit_code(error: Exception) -> int | None:
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
-    console = Console(stderr=True)
-    console.print(f"Warning: {message}", style="yellow", markup=False, soft_wrap=True)
+    PlainConsole(stderr=True).print(f"Warning: {message}", style="yellow", soft_wrap=True)
 
 
 def show(values: Mapping[str, Any], *, as_json: bool, quiet: bool = False, title: str = "") -> None:
@@ -116,9 +123,11 @@ def show(values: Mapping[str, Any], *, as_json: bool, quiet: bool = False, title
     if quiet:
         return
     table = RichTable(title=title or None, show_header=False, title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in values.items():
-        table.add_row(name.replace("_", " "), in_words(value))
-    Console().print(table)
+        table.add_row(harmless(name.replace("_", " ")), in_words(value))
+    PlainConsole().print(table)
 
 
 def in_words(value: Any) -> str:
@@ -138,10 +147,10 @@ def in_words(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        return "\n".join(f"{name}: {in_words(item)}" for name, item in value.items())
+        return "\n".join(f"{harmless(name)}: {in_words(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(in_words, value))
-    return str(value)
+    return harmless(value)
 
 
 def plain(value: Any) -> Any:
@@ -184,4 +193,4 @@ def load_model(path: Path) -> Any:
 def note(text: str, quiet: bool) -> None:
     """Tell something on the way."""
     if not quiet:
-        Console(stderr=True).print(text, markup=False, soft_wrap=True, style="dim")
+        PlainConsole(stderr=True).print(text, soft_wrap=True, style="dim")

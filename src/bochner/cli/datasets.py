@@ -5,10 +5,10 @@ from typing import Annotated
 
 import pyarrow as pa
 import typer
-from rich.console import Console
 
 from bochner.cli.common import AsJson, Quiet, command, show
-from bochner.cli.writing import open_output
+from bochner.cli.writing import open_output, table_output
+from bochner.terminal import PlainConsole
 
 datasets = typer.Typer(no_args_is_help=True, help="List data sets, or write one as a table.")
 
@@ -22,7 +22,7 @@ def list_names(as_json: AsJson = False, quiet: Quiet = False) -> None:
     if as_json:
         show({"datasets": names()}, as_json=True)
     else:
-        Console().print("\n".join(names()), markup=False)
+        PlainConsole().print("\n".join(names()))
 
 
 @datasets.command("get")
@@ -44,16 +44,19 @@ def get(
     Its files come from the folder in BOCHNER_DATA, else from the cache.
     """
     from bochner.datasets import load
+    from bochner.datasets.files import present_files
 
     if name == "mnist8m":
         raise ValueError(
             "the images of mnist8m are made on the fly and would fill 6 GB as a table."
         )
+    place = table_output(output or f"{name}.csv", present_files())
     data = load(name, download=download)
     target = data.target_name or "class"
     y = [data.class_names[int(i)] for i in data.y] if data.is_classification else data.y
     columns = {name: data.X[:, i] for i, name in enumerate(data.feature_names)}
-    path = str(output or f"{name}.csv")
-    with open_output(path) as writer:
+    with open_output(place) as writer:
         writer.write(pa.RecordBatch.from_pydict({**columns, target: pa.array(y)}))
-    show({"output": path, "rows": len(data.X), "target": target}, as_json=as_json, quiet=quiet)
+    if not place.is_standard_output:
+        found = {"output": str(place.path), "rows": len(data.X), "target": target}
+        show(found, as_json=as_json, quiet=quiet)

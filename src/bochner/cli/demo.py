@@ -8,10 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 import typer
-from rich.console import Console
 from rich.table import Table as RichTable
 
 from bochner.cli.common import AsJson, Quiet, command, show
+from bochner.cli.output import check_folder
+from bochner.destination import Destination
+from bochner.terminal import PlainConsole
 
 Metrics = dict[str, dict[str, float]]
 _HEADINGS = {
@@ -37,10 +39,9 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Fit a table, the digits and a step function; print metrics beside baselines; write plots."""
-    console = Console(quiet=as_json)
+    console = PlainConsole(quiet=as_json)
     started = time.monotonic()
-    if output.exists() and not output.is_dir():
-        raise ValueError(f"--output must name a folder; {output} is a file.")
+    check_folder("--output", output, {})
     output.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
         raise ImportError(
@@ -53,7 +54,7 @@ def demo(
         ("Classification: handwritten digits, 1,797 images", _digits),
         ("A step function, 100 points", _step),
     ):
-        console.print(f"\n[bold]{title}[/bold]")
+        console.print(f"\n{title}", style="bold")
         found[title] = run(settings, output, seed)
         console.print(_as_table(found[title]))
     plots = sorted(path.name for path in output.glob("*.png"))
@@ -192,5 +193,6 @@ def _as_table(found: Metrics) -> RichTable:
 def _write(ax: Any, path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    ax.figure.savefig(path, dpi=150)
+    with Destination(path).open() as file:
+        ax.figure.savefig(file, dpi=150, format="png")
     plt.close(ax.figure)

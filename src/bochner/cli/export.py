@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, command, load_model, show
+from bochner.cli.output import Output
 
 
 @command
@@ -14,11 +15,25 @@ def export(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
     ] = Path("model.stablehlo"),
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace files also where they are no earlier export."),
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the predictive function as StableHLO for any number of rows, and beside it its schema as JSON."""
+    """Write the predictive function as StableHLO for any number of rows, and beside it its schema as JSON.
+
+    Three files of one name: FILE, and those with the endings .mlirbc and .json. An earlier export is replaced; any
+    other file of these names is kept, and is an error, unless --overwrite is given.
+    """
+    from bochner.export import check_replaceable, export_files
     from bochner.export import export as write
 
-    files = write(load_model(model), output)
+    for file in export_files(output):
+        if Output("--output", file, {"MODEL": model}).is_special:
+            raise ValueError(f"--output must name a file, for three are written; {file} is none.")
+    if not overwrite:
+        check_replaceable(output)
+    files = write(load_model(model), output, overwrite=overwrite)
     show({"files": [str(file) for file in files]}, as_json=as_json, quiet=quiet)

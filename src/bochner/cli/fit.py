@@ -10,6 +10,7 @@ import typer
 
 from bochner.cli.common import AsJson, Quiet, TablePath, command, note, show, use_compilation_cache
 from bochner.cli.distribution import AskedDistribution
+from bochner.cli.output import Inputs, Output, check_folder
 from bochner.cli.settings import flags, settings_from
 
 _MODEL, _TRAINING, _LONG = "The model", "The training", "Long work"
@@ -297,15 +298,20 @@ def fit(
     quiet = quiet or silent
     asked = settings_from(config, flags(context))
     # What goes on the way belongs to the call; what is left is the estimator's.
-    column, out = asked.required("target"), Path(asked.required("model"))
+    column, out = asked.required("target"), asked.required("model")
     asked_task, ignored = asked.taken("task", "auto"), asked.taken("ignore", [])
     held_out, logs = asked.taken("validation", None), asked.taken("tensorboard", None)
     asked.values.setdefault("seed", 0)
-    _check_writable(out)
+    inputs = {"TABLE": table, "--validation": held_out, "--config": config}
+    folders = {"--checkpoint": asked.values.get("checkpoint"), "--tensorboard": logs}
+    place = None if silent else _outputs(out, folders, inputs)
     started = time.monotonic()
     use_compilation_cache()
     from bochner.data.tables import open_table
+    from bochner.estimators.files import check_storable, to_parts
+    from bochner.saving import format_arrays
 
+    check_storable(asked.values)
     source = open_table(table)
     found_task = _find_task(source, column, asked_task, quiet)
     estimator = asked.estimator(found_task)
@@ -319,9 +325,9 @@ def fit(
     except Exception as error:
         _say_how_to_resume(error)
         raise
-    if silent:
+    if place is None:
         return
-    estimator.save(out)
+    place.write_or_rescue(format_arrays(*to_parts(estimator)))
     summary = {
         "model": str(out),
         "task": found_task,
@@ -339,7 +345,8 @@ def fit(
         summary |= {f"validation_{name}": value for name, value in measured.items()}
     if as_json:
         summary["config"] = estimator.config_
-    show(summary, as_json=as_json, quiet=quiet)
+    if not place.is_standard_output:
+        show(summary, as_json=as_json, quiet=quiet)
 
 
 def _find_task(source: Any, target: str, task: str, quiet: bool) -> str:
@@ -355,11 +362,16 @@ def _find_task(source: Any, target: str, task: str, quiet: bool) -> str:
     return found
 
 
-def _check_writable(out: Path) -> None:
-    if out.is_dir():
-        raise ValueError(f"--model must name a file; {out} is a folder.")
-    if not out.parent.exists():
-        raise ValueError(f"the folder of --model {out} does not exist. Make it first.")
+def _outputs(model: str | Path, folders: Inputs, inputs: Inputs) -> Output:
+    """Give the place of the model, after a look at all that will be written: at the end it would be too late."""
+    checkpoint = folders["--checkpoint"]
+    files = [] if checkpoint is None else Path(checkpoint).glob("step-*.checkpoint")
+    states = {f"the checkpoint {file.name}": file for file in files}
+    place = Output("--model", model, {**inputs, **states})
+    for option, folder in folders.items():
+        if folder is not None:
+            check_folder(option, folder, {**inputs, "--model": model})
+    return place
 
 
 def _say_how_to_resume(error: Exception) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.progress import counted
-from bochner.cli.writing import open_output
+from bochner.cli.writing import open_output, table_output
 
 
 @command
@@ -43,10 +43,11 @@ def predict(
     """
     from bochner.estimators.sources import encoded_batches
 
+    place = table_output(output, {"MODEL": model, "TABLE": table})
+    levels = _levels(quantiles)
     fitted = load_model(model)
     if draws is not None:
         fitted.config_["n_mc_predict"] = draws
-    levels = _levels(quantiles)
     columns = _class_columns if hasattr(fitted, "classes_") else _number_columns
     if levels and columns is _class_columns:
         raise ValueError("--quantiles is for regression; this model predicts classes.")
@@ -54,7 +55,7 @@ def predict(
 
     def predicted() -> Iterator[pa.RecordBatch]:
         nonlocal n_rows
-        for X, batch in counted(encoded_batches(fitted, table), quiet or output == "-"):
+        for X, batch in counted(encoded_batches(fitted, table), quiet or place.is_standard_output):
             _check_kept(keep or [], batch, table)
             kept = {name: batch.column(name) for name in keep or []}
             found = columns(fitted, X, coverage, levels)
@@ -65,12 +66,10 @@ def predict(
             n_rows += len(X)
             yield pa.RecordBatch.from_pydict(kept | {k: pa.array(v) for k, v in found.items()})
 
-    with open_output(output) as writer:
+    with open_output(place) as writer:
         for part in predicted():
             writer.write(part)
-    if n_rows == 0:
-        raise ValueError(f"{table} has no rows.")
-    if output != "-":
+    if not place.is_standard_output:
         show({"output": output, "rows": n_rows}, as_json=as_json, quiet=quiet)
 
 

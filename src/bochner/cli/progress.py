@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rich.console import Console
+from bochner.terminal import PlainConsole
 
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -17,7 +17,7 @@ def counted(batches: Iterable[tuple[Any, Any]], quiet: bool) -> Iterator[tuple[A
         >>> list(counted([([1, 2], None)], quiet=True))
         [([1, 2], None)]
     """
-    console, n_rows, started = Console(stderr=True), 0, time.monotonic()
+    console, n_rows, started = PlainConsole(stderr=True), 0, time.monotonic()
     last = started
     for first, second in batches:
         yield first, second

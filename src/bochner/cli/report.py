@@ -7,6 +7,7 @@ import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, TablePath, command, load_model, show
 from bochner.cli.evaluate import Target, target_name
+from bochner.cli.output import Output
 
 _MAX_ROWS = 100_000
 
@@ -27,13 +28,14 @@ def report(
     Of a table with more than 100,000 rows the first 100,000 are used.
     """
     from bochner.estimators.sources import rows_with_targets
-    from bochner.report import report_page, write_report
+    from bochner.report import report_page
 
-    if output.is_dir():
-        raise ValueError(f"--output must name a file; {output} is a folder.")
+    place = Output("--output", output, {"MODEL": model, "TABLE": table})
     fitted = load_model(model)
     name = target_name(fitted, target)
     X, y = rows_with_targets(fitted, table, name, _MAX_ROWS)
     names = None if fitted._encoder is None else list(fitted._encoder.feature_names)
-    write_report(output, report_page(fitted, X, y, columns=names, source=str(table), target=name))
-    show({"report": str(output), "rows": len(X)}, as_json=as_json, quiet=quiet)
+    page = report_page(fitted, X, y, columns=names, source=str(table), target=name)
+    place.write(page.encode())
+    if not place.is_standard_output:
+        show({"report": str(output), "rows": len(X)}, as_json=as_json, quiet=quiet)

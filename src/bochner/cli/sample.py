@@ -8,7 +8,7 @@ import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.progress import counted
-from bochner.cli.writing import open_output
+from bochner.cli.writing import open_output, table_output
 
 
 @command
@@ -31,11 +31,12 @@ def sample(
     """
     from bochner.estimators.sources import encoded_batches
 
+    place = table_output(output, {"MODEL": model, "TABLE": table})
     fitted = load_model(model)
     functions = fitted.sample_functions(n, random_state=seed)
     classes, n_rows = getattr(fitted, "classes_", None), 0
-    with open_output(output) as writer:
-        for X, _ in counted(encoded_batches(fitted, table), quiet or output == "-"):
+    with open_output(place) as writer:
+        for X, _ in counted(encoded_batches(fitted, table), quiet or place.is_standard_output):
             columns = {}
             for number, f in enumerate(functions):
                 values = f(X)
@@ -46,5 +47,5 @@ def sample(
                     columns[f"f{number}_{label}"] = np.asarray(values[:, i], np.float64)
             n_rows += len(X)
             writer.write(pa.RecordBatch.from_pydict(columns))
-    if output != "-":
+    if not place.is_standard_output:
         show({"output": output, "rows": n_rows, "functions": n}, as_json=as_json, quiet=quiet)

@@ -1,9 +1,6 @@
 """Tables written a part at a time; at the end the file appears whole, or not at all."""
 
 import contextlib
-import os
-import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,61 +9,73 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from bochner.cli.output import Inputs, Output
+
+_PARQUET = ".parquet"
+
 
 class _Writer:
-    """Opens the file with the columns of the first part."""
+    """Starts the table with the columns of the first part."""
 
-    def __init__(self, target: Any, is_parquet: bool):
-        self._target, self._is_parquet = target, is_parquet
+    def __init__(self, output: Output, file: Any):
+        self._output, self._file = output, file
         self._writer: Any = None
 
+    @property
+    def is_empty(self) -> bool:
+        return self._writer is None
+
     def write(self, part: pa.RecordBatch) -> None:
-        if self._writer is None:
-            kind = pyarrow.parquet.ParquetWriter if self._is_parquet else pyarrow.csv.CSVWriter
-            self._writer = kind(self._target, part.schema)
-        self._writer.write_batch(part)
+        with self._output.errors_in_words():
+            if self._writer is None:
+                is_parquet = self._output.path.suffix == _PARQUET
+                kind = pyarrow.parquet.ParquetWriter if is_parquet else pyarrow.csv.CSVWriter
+                self._writer = kind(self._file, part.schema)
+            self._writer.write_batch(part)
 
     def close(self) -> None:
         if self._writer is not None:
-            self._writer.close()
+            with self._output.errors_in_words():
+                self._writer.close()
+
+
+def table_output(path: str | Path, inputs: Inputs) -> Output:
+    """Give the place of `--output` for a table, which its name says the form of; "-" prints CSV.
+
+    Example:
+        >>> from bochner.cli.writing import table_output
+        >>> table_output("predictions.xls", {})
+        Traceback (most recent call last):
+        ValueError: --output must end in .csv or .parquet, or be -; got 'predictions.xls'.
+    """
+    output = Output("--output", path, inputs)
+    if not output.is_special and output.path.suffix not in (".csv", _PARQUET):
+        raise ValueError(f"--output must end in .csv or .parquet, or be -; got {str(path)!r}.")
+    return output
 
 
 @contextlib.contextmanager
-def open_output(output: str) -> Iterator[_Writer]:
-    """Write a CSV or Parquet file by its name; "-" prints CSV.
+def open_output(output: Output) -> Iterator[_Writer]:
+    """Write a CSV or Parquet file by its name.
 
     Example:
         >>> import os, tempfile
         >>> import pyarrow as pa
-        >>> from bochner.cli.writing import open_output
+        >>> from bochner.cli.writing import open_output, table_output
         >>> path = os.path.join(tempfile.mkdtemp(), "out.csv")
-        >>> with open_output(path) as writer:
+        >>> with open_output(table_output(path, {})) as writer:
         ...     writer.write(pa.RecordBatch.from_pydict({"a": [1, 2]}))
         >>> open(path).read().split()
         ['"a"', '1', '2']
     """
-    if output == "-":
-        writer = _Writer(pa.PythonFile(sys.stdout.buffer, "w"), is_parquet=False)
-        yield writer
+    with output.open() as file:
+        writer = _Writer(output, pa.PythonFile(file, "w"))
+        try:
+            yield writer
+        except BaseException:
+            with contextlib.suppress(Exception):
+                writer.close()
+            raise
         writer.close()
-        sys.stdout.flush()
-        return
-    path = Path(output)
-    if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"--output must end in .csv or .parquet, or be -; got {output!r}.")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ValueError(
-            f"--output {output} cannot be written: it is a folder, or its folder is missing."
-        )
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    writer = _Writer(str(temporary), is_parquet=path.suffix == ".parquet")
-    try:
-        yield writer
-        writer.close()
-        if not temporary.exists():
+        if writer.is_empty:
             raise ValueError("the table has no rows, so there is nothing to write.")
-        os.replace(temporary, path)
-    except BaseException:
-        writer.close()
-        temporary.unlink(missing_ok=True)
-        raise

@@ -74,6 +74,12 @@ def checked_path(filename: str, *, download: bool = False) -> Path:
     return path
 
 
+def present_files() -> dict[str, Path]:
+    """Find the data files that are on this machine, by name; their contents are not checked."""
+    found = {name: _find(name) for name in CHECKSUMS}
+    return {name: path for name, path in found.items() if path is not None}
+
+
 def _find(filename: str) -> Path | None:
     folder = os.environ.get("BOCHNER_DATA")
     places = [Path(folder)] if folder else []

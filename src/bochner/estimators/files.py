@@ -124,7 +124,7 @@ def to_parts(estimator: BaseDeepGP) -> tuple[dict[str, np.ndarray], dict[str, An
         >>> bool(np.all(from_parts(arrays, header).predict(X) == model.predict(X)))
         True
     """
-    _check_limits(estimator.config_)
+    check_storable(estimator.config_)
     arrays = named_arrays("model", estimator.model_)
     for kind in ("input", "target"):
         scaling = getattr(estimator, f"_{kind}_scaling")
@@ -222,7 +222,7 @@ def _config_from(header: Mapping[str, Any], kind: type[BaseDeepGP], n_values: in
     config = Config.checked(values, kind._likelihoods)
     if config.preset not in PRESETS or type(config.seed) is not int or not 0 <= config.seed < 2**32:
         raise ModelFileError("its preset or seed is out of range.")
-    _check_limits(values)
+    check_storable(values)
     for name in ("width", "n_random_features"):
         value = getattr(config, name)
         if max(value if isinstance(value, tuple) else (value,), default=0) > n_values:
@@ -230,9 +230,18 @@ def _config_from(header: Mapping[str, Any], kind: type[BaseDeepGP], n_values: in
     return config
 
 
-def _check_limits(config: Mapping[str, Any]) -> None:
+def check_storable(parameters: Mapping[str, Any]) -> None:
+    """Refuse settings that a model file cannot hold; those not chosen yet pass.
+
+    Example:
+        >>> from bochner.estimators.files import check_storable
+        >>> check_storable({"n_mc_predict": 10**6})
+        Traceback (most recent call last):
+        bochner.saving.ModelFileError: a model file can hold n_mc_predict of at most 100,000.
+    """
     for name, most in _LIMITS.items():
-        if config[name] > most:
+        value = parameters.get(name)
+        if isinstance(value, int | np.integer) and value > most:
             raise ModelFileError(f"a model file can hold {name} of at most {most:,}.")
 
 

@@ -5,7 +5,6 @@ import sys
 import time
 from typing import Protocol, runtime_checkable
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
@@ -14,6 +13,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+from bochner.terminal import PlainConsole, harmless
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,11 +76,11 @@ class ProgressBar:
     """
 
     def __init__(self, description: str, n_rows: float = 1.0, seconds_between_lines: float = 5.0):
-        self._description = description
+        self._description = harmless(description)
         self._n_rows = n_rows
         self._seconds_between_lines = seconds_between_lines
         self._last_line = time.monotonic()
-        self._console = Console(file=sys.stderr)
+        self._console = PlainConsole(file=sys.stderr)
         self._progress: Progress | None = None
 
     def on_record(self, record: Record) -> None:
@@ -104,12 +105,12 @@ class ProgressBar:
     def _bar(self) -> Progress:
         if self._progress is None:
             self._progress = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TextColumn("{task.percentage:3.0f}%"),
                 TimeElapsedColumn(),
                 TimeRemainingColumn(),
-                TextColumn("{task.fields[status]}"),
+                TextColumn("{task.fields[status]}", markup=False),
                 console=self._console,
                 transient=True,
             )
