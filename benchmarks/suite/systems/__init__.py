@@ -1,11 +1,12 @@
 """The systems by name, one file each; a file is imported when its system is asked for.
 
-To add a system, write a file with a class that is a `System`, and add a line to `_PLACES`.
+To add a system, write a file with a class that is a `System`, and add a line to `PLACES`.
 """
 
+import dataclasses
 import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -49,12 +50,6 @@ class Clock:
 class System(Protocol):
     """Something that learns from rows and predicts others."""
 
-    most_rows: int
-    """Tables with more rows are not for it."""
-
-    seconds: float | None
-    """Processor seconds that a fit may take, where the suite's limit is not for it."""
-
     def fit(self, rows: TrainingRows, clock: Clock) -> Predictor:
         """Learn from training rows, at the best setting that a user would find in the time."""
         ...
@@ -64,21 +59,48 @@ class System(Protocol):
         ...
 
 
-_PLACES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "bochner": ("ours", "Ours", {}),
-    "bochner, paper": ("ours", "Ours", {"settings": {"preset": "paper"}}),
-    "constant": ("constant", "Constant", {}),
-    "linear": ("linear", "Linear", {}),
-    "LightGBM": ("lightgbm_trees", "LightGBM", {}),
-    "CatBoost": ("catboost_trees", "CatBoost", {}),
-    "HistGradientBoosting": ("histogram_trees", "HistogramTrees", {}),
-    "NGBoost": ("ngboost_trees", "NGBoost", {}),
-    "RealMLP": ("real_mlp", "RealMLP", {}),
-    "exact GP": ("exact_gp", "ExactGP", {}),
-    "GPyTorch SVGP": ("gpytorch_processes", "Sparse", {}),
-    "GPyTorch DGP": ("gpytorch_processes", "Deep", {}),
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a system is, and which fits are for it; known without importing it.
+
+    Attributes:
+        module: the file in this folder.
+        kind: its class.
+        settings: what the class is made with.
+        packages: whose versions a record holds.
+        most_rows: larger tables are not for it.
+        seconds: what a fit may take where that is not the suite's limit.
+        one_split_above: rows above which it has one split, as it takes long.
+    """
+
+    module: str
+    kind: str
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    packages: tuple[str, ...] = ()
+    most_rows: int = 10**9
+    seconds: float | None = None
+    one_split_above: int = 10**9
+
+
+_HOUR = 3_600.0  # ours is told by its seconds, and not stopped
+_LONG: dict[str, Any] = {"seconds": 1_800.0, "one_split_above": 5_000}
+PLACES = {
+    "bochner": Place("ours", "Ours", seconds=_HOUR),
+    "bochner, paper": Place("ours", "Ours", {"settings": {"preset": "paper"}}, seconds=_HOUR),
+    "constant": Place("constant", "Constant"),
+    "linear": Place("linear", "Linear"),
+    "LightGBM": Place("lightgbm_trees", "LightGBM", packages=("lightgbm",)),
+    "CatBoost": Place("catboost_trees", "CatBoost", packages=("catboost",)),
+    "HistGradientBoosting": Place("histogram_trees", "HistogramTrees"),
+    "exact GP": Place("exact_gp", "ExactGP", most_rows=3_000),
+    "NGBoost": Place("ngboost_trees", "NGBoost", packages=("ngboost",)),
+    "RealMLP": Place("real_mlp", "RealMLP", packages=("pytabkit", "torch"), **_LONG),
+    "GPyTorch SVGP": Place(
+        "gpytorch_processes", "Sparse", packages=("gpytorch", "torch"), **_LONG
+    ),
+    "GPyTorch DGP": Place("gpytorch_processes", "Deep", packages=("gpytorch", "torch"), **_LONG),
 }
-NAMES = tuple(_PLACES)
+NAMES = tuple(PLACES)
 """All systems."""
 
 OURS = tuple(name for name in NAMES if name.startswith("bochner"))
@@ -87,6 +109,6 @@ OURS = tuple(name for name in NAMES if name.startswith("bochner"))
 
 def make(name: str) -> System:
     """Give a system by name."""
-    module, kind, settings = _PLACES[name]
-    place = importlib.import_module(f"benchmarks.suite.systems.{module}")
-    return getattr(place, kind)(**settings)
+    place = PLACES[name]
+    module = importlib.import_module(f"benchmarks.suite.systems.{place.module}")
+    return getattr(module, place.kind)(**place.settings)

@@ -40,9 +40,6 @@ _SHARE_OF_MEAN = 0.6
 class CatBoost:
     """The mean by squared error; classes by cross entropy."""
 
-    most_rows = 10**9
-    seconds = None
-
     def law(self, classification: bool) -> str:
         return "probabilities" if classification else "Gaussian, one deviation or by row"
 

@@ -45,9 +45,6 @@ _LOG_CHI_SQUARE = -1.2704
 class LightGBM:
     """The mean by squared error; classes by cross entropy."""
 
-    most_rows = 10**9
-    seconds = None
-
     def law(self, classification: bool) -> str:
         return "probabilities" if classification else "Gaussian, one deviation or by row"
 

@@ -18,9 +18,6 @@ _MOST_ROWS_TO_CHOOSE = 20_000
 class Linear:
     """One deviation for all rows, that of rows left out; or class probabilities."""
 
-    most_rows = 10**9
-    seconds = None
-
     def law(self, classification: bool) -> str:
         return "probabilities" if classification else "Gaussian, one deviation"
 

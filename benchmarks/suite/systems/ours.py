@@ -42,8 +42,6 @@ class Ours:
     """
 
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    most_rows = 10**9
-    seconds = 3_600.0
 
     def law(self, classification: bool) -> str:
         return "probabilities" if classification else "mixture of Gaussians"
