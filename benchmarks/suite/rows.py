@@ -1,4 +1,4 @@
-"""Training rows as systems take them: the table itself, a frame with categories, or a matrix of standardized numbers."""
+"""Training rows as systems take them: a table, a frame with categories, or a matrix of standardized numbers."""
 
 import dataclasses
 import functools
@@ -141,7 +141,9 @@ class Matrix:
         )
         pipeline = make_pipeline(columns, StandardScaler())
         X = pipeline.fit_transform(frame)
-        return cls(np.asarray(X, float), lambda table: np.asarray(pipeline.transform(_plain(table))))
+        return cls(
+            np.asarray(X, float), lambda table: np.asarray(pipeline.transform(_plain(table)))
+        )
 
     def __call__(self, inputs: pa.Table) -> np.ndarray:
         """Give further rows."""

@@ -10,6 +10,7 @@ from benchmarks.suite import records, systems, tables, work
 from benchmarks.suite.processes import run_jobs
 from experiments.provenance import provenance
 
+
 def splits_of(system: str, name: str) -> tuple[int, ...]:
     """Give the splits that a system runs: the first ones all do, and our default all standard ones too."""
     splits = tables.splits_of(name)

@@ -16,8 +16,8 @@ import pyarrow.parquet
 _PARQUET = {
     "abalone": 4177, "adult": 32561, "airfoil": 1503, "autompg": 392, "autoPrice": 159, "banana": 5300, "bike": 17379,
     "chess": 3196, "cholesterol": 303, "contraceptive": 1473, "elevators": 16599, "german": 1000, "heart": 270,
-    "hypothyroid": 3772, "ionosphere": 351, "keggdirected": 48827, "led7digit": 500, "machine": 209, "mammographic": 830,
-    "optdigits": 5620, "page-blocks": 5472, "parkinsons": 5875, "pbc": 418, "pendulum": 630, "phoneme": 5404,
+    "hypothyroid": 3772, "ionosphere": 351, "keggdirected": 48827, "led7digit": 500, "machine": 209,
+    "mammographic": 830, "optdigits": 5620, "page-blocks": 5472, "parkinsons": 5875, "pbc": 418, "pendulum": 630, "phoneme": 5404,
     "pumadyn32nm": 8192, "ring": 7400, "segment": 2310, "sensory": 576, "servo": 167, "sml": 4137, "sonar": 208,
     "stock": 536, "tae": 151, "titanic": 2201, "vehicle": 846, "wdbc": 569,
 }  # fmt: skip
@@ -127,6 +127,10 @@ NAMES = tuple(
 """All tables, the smallest first, those without random test rows last."""
 
 
+RANDOM = frozenset(name for name in NAMES if name not in _NOT_RANDOM and name not in _STANDARD)
+"""Tables whose test rows are random tenths."""
+
+
 def source_of(name: str) -> str:
     """Give the table that another one is made of, else its own name.
 
@@ -215,14 +219,15 @@ class Split:
     dropped: tuple[str, ...] = ()
 
 
+def _random_test_rows(n: int, number: int) -> np.ndarray:
+    return np.random.default_rng(number).permutation(n)[: n // 10]
+
+
 def split(name: str, number: int, table: Table) -> Split:
     """Give the training and test rows of a split: a random tenth by its seed, a published split, or whole groups."""
     n = table.rows.num_rows
     if name not in _NOT_RANDOM:
-        if table.splits:
-            test = table.splits[number]
-        else:
-            test = np.random.default_rng(number).permutation(n)[: n // 10]
+        test = table.splits[number] if table.splits else _random_test_rows(n, number)
         return Split(np.setdiff1d(np.arange(n), test), test)
     rule = _NOT_RANDOM[name]
     groups = rule.groups(table.rows)

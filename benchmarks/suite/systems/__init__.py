@@ -95,9 +95,7 @@ PLACES = {
     "exact GP": Place("exact_gp", "ExactGP", most_rows=3_000),
     "NGBoost": Place("ngboost_trees", "NGBoost", packages=("ngboost",)),
     "RealMLP": Place("real_mlp", "RealMLP", packages=("pytabkit", "torch"), **_LONG),
-    "GPyTorch SVGP": Place(
-        "gpytorch_processes", "Sparse", packages=("gpytorch", "torch"), **_LONG
-    ),
+    "GPyTorch SVGP": Place("gpytorch_processes", "Sparse", packages=("gpytorch", "torch"), **_LONG),
     "GPyTorch DGP": Place("gpytorch_processes", "Deep", packages=("gpytorch", "torch"), **_LONG),
 }
 NAMES = tuple(PLACES)

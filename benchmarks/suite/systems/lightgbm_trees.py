@@ -1,4 +1,4 @@
-"""LightGBM: a dozen settings with early stopping; the deviation of all rows, or by row, whichever held-out rows prefer."""
+"""LightGBM: a dozen settings with early stopping; one deviation, or one by row, as held-out rows prefer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -134,9 +134,7 @@ def _fitter(X: pd.DataFrame, y: np.ndarray, seed: int, task: Mapping[str, Any]) 
             callbacks=[lightgbm.early_stopping(_PATIENCE, verbose=False)],
         )
         (loss,) = booster.best_score["valid_0"].values()
-        return Fitted(
-            loss, booster.best_iteration, np.asarray(booster.predict(X.iloc[held_out]))
-        )
+        return Fitted(loss, booster.best_iteration, np.asarray(booster.predict(X.iloc[held_out])))
 
     return fit
 
