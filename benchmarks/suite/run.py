@@ -47,14 +47,19 @@ def run(
     stale: bool = False,
     console: Console | None = None,
 ) -> Iterator[records.Record]:
-    """Run the fits that have no record, or, if asked, only one of another commit; each record is kept at once."""
+    """Run the fits that have no record, or a failure of another commit, or, if asked, any record of another commit.
+
+    Each record is kept at once.
+    """
     console = console or Console(stderr=True)
     known = records.read(folder, systems.NAMES)
     commit = provenance()["commit"]
 
     def is_open(job: dict[str, Any]) -> bool:
         record = known.get(records.key_of(job))
-        return record is None or (stale and record.get("commit") != commit)
+        if record is None:
+            return True
+        return record.get("commit") != commit and (stale or "failed" in record)
 
     waiting = [job for job in todo if is_open(job)]
     console.print(f"{len(waiting)} of {len(todo)} fits to run, {processes} at a time")

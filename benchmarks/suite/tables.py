@@ -17,9 +17,9 @@ _PARQUET = {
     "abalone": 4177, "adult": 32561, "airfoil": 1503, "autompg": 392, "autoPrice": 159, "banana": 5300, "bike": 17379,
     "chess": 3196, "cholesterol": 303, "contraceptive": 1473, "elevators": 16599, "german": 1000, "heart": 270,
     "hypothyroid": 3772, "ionosphere": 351, "keggdirected": 48827, "led7digit": 500, "machine": 209,
-    "mammographic": 830, "optdigits": 5620, "page-blocks": 5472, "parkinsons": 5875, "pbc": 418, "pendulum": 630, "phoneme": 5404,
-    "pumadyn32nm": 8192, "ring": 7400, "segment": 2310, "sensory": 576, "servo": 167, "sml": 4137, "sonar": 208,
-    "stock": 536, "tae": 151, "titanic": 2201, "vehicle": 846, "wdbc": 569,
+    "mammographic": 830, "optdigits": 5620, "page-blocks": 5472, "parkinsons": 5875, "pbc": 418, "pendulum": 630,
+    "phoneme": 5404, "pumadyn32nm": 8192, "ring": 7400, "segment": 2310, "sensory": 576, "servo": 167,
+    "sml": 4137, "sonar": 208, "stock": 536, "tae": 151, "titanic": 2201, "vehicle": 846, "wdbc": 569,
 }  # fmt: skip
 """Rows of each Parquet file in the folder `suite` of the data."""
 

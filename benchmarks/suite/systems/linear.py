@@ -42,7 +42,7 @@ def _regression(rows: TrainingRows) -> Predictor:
 
 def _classes(rows: TrainingRows) -> Predictor:
     X, y = rows.matrix.X, rows.y
-    chosen = np.random.default_rng(rows.seed).permutation(len(y))[:_MOST_ROWS_TO_CHOOSE]
+    chosen = np.random.default_rng([rows.seed, 1]).permutation(len(y))[:_MOST_ROWS_TO_CHOOSE]
     losses = np.zeros(len(_INVERSE_PENALTIES))
     few = len(y) <= _MOST_ROWS_TO_CHOOSE
     for kept, held_out in rows.folds(_N_FOLDS) if few else [rows.held_out()]:
