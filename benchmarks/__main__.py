@@ -83,30 +83,6 @@ def streaming(
 
 
 @app.command()
-def quality(
-    quick: Annotated[bool, typer.Option(help="One short fit, to see that it runs.")] = False,
-    system: Annotated[
-        list[str] | None, typer.Option(help="Only these systems; may be repeated.")
-    ] = None,
-    data: Annotated[
-        list[str] | None, typer.Option(help="Only these tables; may be repeated.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("benchmarks/results"),
-    processes: Annotated[
-        int, typer.Option(min=1, help="Fits at a time, each with its share of the cores.")
-    ] = 1,
-) -> None:
-    """Measure predictions beside those of other systems (extra `bench`); results that are there are kept."""
-    from benchmarks import quality
-    from experiments.runner import run_experiment
-
-    _check("--system", system, quality.SYSTEMS)
-    _check("--data", data, quality.TABLES)
-    chosen = {"system": system or quality.SYSTEMS, "data": data or quality.TABLES}
-    run_experiment("quality", quality.EXPERIMENT, out, quick, chosen, processes)
-
-
-@app.command()
 def suite(
     system: Annotated[
         list[str] | None, typer.Option(help="Only these systems; may be repeated.")

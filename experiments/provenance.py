@@ -1,12 +1,13 @@
 """Where a record comes from: the commit, whether the tree was clean, versions, the machine, the day."""
 
+import collections
 import datetime
 import functools
 import importlib.metadata
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,25 @@ def provenance(packages: Sequence[str] = ()) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
     }
+
+
+def origin(records: Iterable[Mapping[str, Any]]) -> str:
+    """Say in a sentence of which commits records are, which matters where they are several.
+
+    Example:
+        >>> from experiments.provenance import origin
+        >>> origin([{"commit": "1a2b", "clean": True}, {"commit": "3c4d", "clean": False}, {}])
+        'Records of several commits: 1a2b (1), 3c4d with changes (1), unknown (1).'
+    """
+    counts = collections.Counter(_commit_of(record) for record in records)
+    told = ", ".join(f"{name} ({n})" for name, n in sorted(counts.items()))
+    return f"Records of {'several commits' if len(counts) > 1 else 'one commit'}: {told}."
+
+
+def _commit_of(record: Mapping[str, Any]) -> str:
+    if not record.get("commit"):
+        return "unknown"
+    return record["commit"] if record.get("clean") else f"{record['commit']} with changes"
 
 
 @functools.cache

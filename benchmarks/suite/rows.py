@@ -205,8 +205,12 @@ def parts_of(table: Table, split: Split, seed: int) -> Parts:
 
 def _repeated(training: pa.Table, test: pa.Table) -> np.ndarray:
     """Mark rows of one table that stand in another, all columns alike."""
-    codes = [
-        pd.util.hash_pandas_object(_plain(table).fillna("(missing)"), index=False)
-        for table in (training, test)
-    ]
+    codes = [_codes(table) for table in (training, test)]
     return codes[1].isin(codes[0]).to_numpy()
+
+
+def _codes(table: pa.Table) -> pd.Series:
+    frame = _plain(table)
+    text = [name for name in frame.columns if frame[name].dtype == object]
+    filled = frame.assign(**{name: frame[name].fillna("(missing)") for name in text})
+    return pd.util.hash_pandas_object(filled, index=False)

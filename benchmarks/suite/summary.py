@@ -9,6 +9,7 @@ from rich.console import Console
 
 from benchmarks.suite import history, picture, records, standing, systems, tables
 from benchmarks.suite.records import Key, Record
+from experiments.provenance import origin
 
 SMALL = 3_000
 """Rows below which all systems run."""
@@ -91,11 +92,7 @@ def _origin(found: Mapping[Key, Record]) -> str:
         of_system = [record for key, record in found.items() if key[0] == system]
         if not of_system:
             continue
-        commits = Counter(
-            f"{record.get('commit')}{'' if record.get('clean') else ', tree changed'}"
-            for record in of_system
-        )
-        told = ", ".join(f"{commit} ({n})" for commit, n in commits.most_common())
+        told = origin(of_system).partition(": ")[2].rstrip(".")
         days = sorted({record.get("date", "") for record in of_system})
         failed = sum("failed" in record for record in of_system)
         stopped = sum(bool(record.get("stopped")) for record in of_system)
