@@ -16,6 +16,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python tests/check_extras.py
 	$(BIN)/python tests/check_wheel.py
 
 $(VENV)/.python:

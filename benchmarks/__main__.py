@@ -83,27 +83,54 @@ def streaming(
 
 
 @app.command()
-def quality(
-    quick: Annotated[bool, typer.Option(help="One short fit, to see that it runs.")] = False,
+def suite(
     system: Annotated[
         list[str] | None, typer.Option(help="Only these systems; may be repeated.")
     ] = None,
     data: Annotated[
         list[str] | None, typer.Option(help="Only these tables; may be repeated.")
     ] = None,
+    splits: Annotated[
+        list[int] | None, typer.Option(help="Only these splits; may be repeated.")
+    ] = None,
+    most_rows: Annotated[
+        int | None, typer.Option(min=1, help="Only tables of at most so many rows.")
+    ] = None,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Run fits again whose records are of other commits.")
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RECORDS", help="A folder of other records: print what is better and worse."
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("benchmarks/results"),
     processes: Annotated[
-        int, typer.Option(min=1, help="Fits at a time, each with its share of the cores.")
+        int, typer.Option(min=1, help="Fits at a time, each on a core of its own.")
     ] = 1,
+    report: Annotated[
+        bool, typer.Option("--report", help="Run nothing; write the tables from the records.")
+    ] = False,
 ) -> None:
-    """Measure predictions beside those of other systems (extra `bench`); results that are there are kept."""
-    from benchmarks import quality
-    from experiments.runner import run_experiment
+    """Measure predictions on fifty tables beside other systems (extra `bench`); fits that have a record are kept."""
+    from benchmarks.suite import comparison, run, summary, systems, tables
 
-    _check("--system", system, quality.SYSTEMS)
-    _check("--data", data, quality.TABLES)
-    chosen = {"system": system or quality.SYSTEMS, "data": data or quality.TABLES}
-    run_experiment("quality", quality.EXPERIMENT, out, quick, chosen, processes)
+    _check("--system", system, systems.NAMES)
+    _check("--data", data, tables.NAMES)
+    records = out / "suite"
+    names = [
+        name
+        for name in data or tables.NAMES
+        if most_rows is None or tables.n_rows(name) <= most_rows
+    ]
+    todo = run.jobs(system or systems.NAMES, names, splits)
+    if not report:
+        for _ in run.run(records, todo, processes=processes, stale=stale):
+            pass
+    if against is not None:
+        comparison.print_changes(records, against)
+    summary.write(records, out)
 
 
 @app.command()

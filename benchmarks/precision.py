@@ -8,12 +8,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.quality import markdown
+from benchmarks.report import markdown
 from benchmarks.rounded_products import RoundedLayer
 from bochner import datasets
 from bochner.ops import AbstractPath, PallasLayer, XlaLayer
 from bochner.ops.fused_layer import Precision
 from experiments.baselines import classification_scores, regression_scores
+from experiments.provenance import origin
 from experiments.runner import Experiment, Job
 from experiments.watched import RandomFeatureClassifier, RandomFeatureRegressor
 
@@ -111,7 +112,8 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
         record["job"]["max_steps"] < FITS[record["job"]["data"]].max_steps for record in records
     ):
         return  # quick numbers mean nothing, and must not take the place of others
-    (folder / "precision.md").write_text(markdown(heads[0], heads[1:], lines), encoding="utf-8")
+    text = f"{markdown(heads[0], heads[1:], lines)}\n{origin(records)}\n"
+    (folder / "precision.md").write_text(text, encoding="utf-8")
 
 
 EXPERIMENT = Experiment(

@@ -67,3 +67,9 @@ def print_first_step(rows: Sequence[FirstStep]) -> None:
             f"{row['peak_megabytes']:.0f}",
         )
     Console().print(table)
+
+
+def markdown(title: str, systems: list[str], lines: list[list[str]]) -> str:
+    """Write a table as Markdown, its title in the corner."""
+    head = f"| {title} | {' | '.join(systems)} |\n| --- |{' --- |' * len(systems)}\n"
+    return head + "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -8,8 +8,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.quality import CLASSIFICATION, IN_BLOCKS, REGRESSION, markdown
+from benchmarks.report import markdown
+from benchmarks.suite.tables import ALL_STANDARD
 from bochner import DeepGPClassifier, DeepGPRegressor, datasets, fit_together
+from experiments.provenance import origin
 from experiments.runner import Experiment, Job, mean_and_deviation
 
 N_SPLITS = {"protein": 5, "kin40k": 5, "eeg": 5, "spam": 5}
@@ -19,10 +21,7 @@ SEEDS = range(3)
 _FIRST_UNSEEN = 10
 """The splits before it were looked at while the method was explored; where there are fewer, all were."""
 
-TABLES = (
-    *REGRESSION,
-    *(name for name in CLASSIFICATION if name in N_SPLITS and name != IN_BLOCKS),
-)
+TABLES = (*ALL_STANDARD, *N_SPLITS)
 
 
 def jobs(quick: bool) -> Iterable[Job]:
@@ -98,7 +97,8 @@ def report(records: list[dict[str, Any]], folder: Path) -> None:
     if any("max_steps" in record["job"] for record in records):
         return  # quick numbers mean nothing, and must not take the place of others
     heads = [str(column.header) for column in table.columns]
-    (folder / "splits.md").write_text(markdown(heads[0], heads[1:], lines), encoding="utf-8")
+    text = f"{markdown(heads[0], heads[1:], lines)}\n{origin(records)}\n"
+    (folder / "splits.md").write_text(text, encoding="utf-8")
 
 
 EXPERIMENT = Experiment(

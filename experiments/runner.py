@@ -20,6 +20,7 @@ from rich.console import Console
 
 from bochner import __version__
 from bochner.terminal import PlainConsole
+from experiments.provenance import origin, provenance
 
 Job = Mapping[str, Any]
 
@@ -85,6 +86,7 @@ def run_experiment(
     order = {_identity(job): number for number, job in enumerate(jobs)}
     wanted = [record for record in records if _identity(record["job"]) in order]
     experiment.report(sorted(wanted, key=lambda record: order[_identity(record["job"])]), folder)
+    console.print(origin(wanted))
     return path
 
 
@@ -179,6 +181,7 @@ def _record(run: Run, job: dict[str, Any]) -> dict[str, Any]:
         "seconds": round(time.monotonic() - started, 3),
         "machine": machine(),
         "bochner_version": __version__,
+        **provenance(),
     }
 
 

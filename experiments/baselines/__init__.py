@@ -2,7 +2,7 @@
 
 Example:
     >>> from experiments.baselines import classifier, regressor
-    >>> lightgbm = regressor("lightgbm", max_trees=100)  # doctest: +SKIP
+    >>> lightgbm = regressor("lightgbm")  # doctest: +SKIP
     >>> law = lightgbm.fit(X, y, seed=0)(X_new)  # doctest: +SKIP
     >>> law.mean, law.log_density(y_new), law.interval(0.9)  # doctest: +SKIP
     >>> probabilities = classifier("catboost").fit(X, labels, seed=0)(X_new)  # doctest: +SKIP
@@ -31,9 +31,9 @@ __all__ = [
 ]
 
 _PLACES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "lightgbm": ("lightgbm_trees", "LightGBM", {}),
-    "catboost": ("catboost_trees", "CatBoost", {}),
-    "ngboost": ("ngboost_trees", "NGBoost", {}),
+    "lightgbm": ("boosting", "Boosting", {"system": "LightGBM"}),
+    "catboost": ("boosting", "Boosting", {"system": "CatBoost"}),
+    "ngboost": ("boosting", "Boosting", {"system": "NGBoost"}),
     "var-gp": ("gpytorch_processes", "GPyTorch", {"n_layers": 1, "n_inducing": 100}),
     "dgp-ep": ("dgp_ep", "DGPEP", {}),
     "dnn": ("dropout_network", "Dropout", {}),
@@ -61,8 +61,8 @@ def _make(name: str, kind: str, settings: dict[str, Any]) -> Any:
     module, prefix, own = _PLACES[name]
     try:
         found = importlib.import_module(f"experiments.baselines.{module}")
+        return getattr(found, prefix + kind)(**{**own, **settings})
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"the baseline {name!r} needs {error.name}: install the extra `bench`.", name=error.name
         ) from error
-    return getattr(found, prefix + kind)(**{**own, **settings})

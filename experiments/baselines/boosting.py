@@ -1,51 +1,77 @@
-"""What the boosted trees share: which rows are held out to choose the number of trees and to measure the noise."""
+"""Boosted trees as the suite of the benchmarks has them, behind the interface of the baselines: one set of rivals."""
 
-from collections.abc import Callable, Iterable
+import dataclasses
+import math
 
 import numpy as np
+import pyarrow as pa
 
-_ROWS_FOR_CROSS_VALIDATION = 10_000
-_N_FOLDS = 5
-_HELD_OUT_SHARE = 0.1
+from benchmarks.suite import systems
+from benchmarks.suite.rows import TrainingRows
+from benchmarks.suite.scores import Classes, Regression
+from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
+from experiments.baselines.predictive import GaussianMixture
 
 
-def validation_parts(n_rows: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Give pairs of rows to learn from and rows to hold out: five folds of a small table, a tenth of a large one.
+@dataclasses.dataclass(frozen=True)
+class BoostingRegressor:
+    """A system of the suite on arrays, with as much time as it wants.
 
-    Example:
-        >>> from experiments.baselines.boosting import validation_parts
-        >>> [len(held_out) for _, held_out in validation_parts(100, seed=0)]
-        [20, 20, 20, 20, 20]
-        >>> [len(held_out) for _, held_out in validation_parts(50_000, seed=0)]
-        [5000]
+    Attributes:
+        system: its name there.
     """
-    order = np.random.default_rng(seed).permutation(n_rows)
-    if n_rows <= _ROWS_FOR_CROSS_VALIDATION:
-        parts = np.array_split(order, _N_FOLDS)
-    else:
-        parts = [order[: int(_HELD_OUT_SHARE * n_rows)]]
-    return [(np.setdiff1d(order, part), part) for part in parts]
+
+    system: str
+
+    def __post_init__(self):
+        systems.make(self.system)  # which tells at once where a package is missing
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, *, seed: int, observer: Observer | None = None
+    ) -> RegressionPredictor:
+        predictor = _fitted(self.system, X, y, None, seed)
+
+        def predict(X_new: np.ndarray) -> GaussianMixture:
+            found = predictor(_table(X_new))
+            assert isinstance(found, Regression)  # as the target is a number
+            assert isinstance(found.law, GaussianMixture)  # as boosted trees predict
+            return found.law
+
+        return predict
 
 
-def chosen_depth(
-    depths: Iterable[int],
-    n_rows: int,
-    seed: int,
-    losses_by_tree: Callable[[int, np.ndarray, np.ndarray], list[float]],
-) -> tuple[int, int]:
-    """Give the depth whose best mean loss on held-out rows is lowest, and the mean number of trees that it takes.
+@dataclasses.dataclass(frozen=True)
+class BoostingClassifier:
+    """The same for classes.
 
-    `losses_by_tree` fits trees of a depth to some rows, and gives the loss of the held-out ones after each tree.
-
-    Example:
-        >>> from experiments.baselines.boosting import chosen_depth
-        >>> chosen_depth((2, 3), 100, 0, lambda depth, kept, held_out: [9.0, 8.0 - depth, 7.0])
-        (3, 2)
+    Attributes:
+        system: its name there.
     """
-    found = []
-    for depth in depths:
-        curves = [losses_by_tree(depth, *part) for part in validation_parts(n_rows, seed)]
-        n_trees = round(float(np.mean([1 + int(np.argmin(curve)) for curve in curves])))
-        found.append((np.mean([min(curve) for curve in curves]), depth, n_trees))
-    _, depth, n_trees = min(found)
-    return depth, n_trees
+
+    system: str
+
+    def __post_init__(self):
+        systems.make(self.system)  # which tells at once where a package is missing
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, *, seed: int, observer: Observer | None = None
+    ) -> ClassificationPredictor:
+        predictor = _fitted(self.system, X, y, np.arange(int(y.max()) + 1), seed)
+
+        def predict(X_new: np.ndarray) -> np.ndarray:
+            found = predictor(_table(X_new))
+            assert isinstance(found, Classes)  # as the target is a class
+            return found.probabilities
+
+        return predict
+
+
+def _fitted(
+    system: str, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
+) -> systems.Predictor:
+    rows = TrainingRows(_table(X), y, "y", classes, None, seed)
+    return systems.make(system).fit(rows, systems.Clock(math.inf))
+
+
+def _table(X: np.ndarray) -> pa.Table:
+    return pa.table({f"x{number}": column for number, column in enumerate(np.asarray(X).T)})

@@ -8,9 +8,9 @@ import pytest
 from experiments import baselines
 
 QUICK = {
-    "lightgbm": {"n_leaves": (8,), "max_trees": 200},
-    "catboost": {"depths": (4,), "max_trees": 200},
-    "ngboost": {"depths": (3, 6), "max_trees": 200},
+    "lightgbm": {},
+    "catboost": {},
+    "ngboost": {},
     "var-gp": {"n_steps": 300, "n_inducing": 20, "learning_rate": 0.03},
     "dgp-ep": {"n_steps": 400, "n_inducing": 20, "width": 2, "learning_rate": 0.03},
     "dnn": {"n_steps": 2000, "dropout": 0.1},
