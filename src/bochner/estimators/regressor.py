@@ -50,6 +50,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         kl_weight: what the KL counts in the objective; 1 is the bound.
         kl_warmup: share of the training over which that rises from 0.
         local_reparameterization: draw outputs instead of weights in training.
+        gradients: `"exact"`, or `"clipped"`: row by row on their way back through each layer, so that they do not
+            explode through many. Clipped ones are biased. `"auto"` clips from ten layers on, the paper's presets never.
         precision: what a GPU rounds the factors of products to in training: `"float32"`, not at all; `"tf32x3"`,
             `"tf32"` or `"bfloat16"`.
         batch_size: rows a step.
