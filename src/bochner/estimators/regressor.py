@@ -11,7 +11,13 @@ from sklearn.base import RegressorMixin
 from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
-from bochner.estimators.inputs import check_targets, check_weights, check_X
+from bochner.estimators.inputs import (
+    check_targets,
+    check_weights,
+    check_X,
+    target_names,
+    warn_of_rounding,
+)
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
@@ -306,6 +312,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
                 UserWarning,
                 stacklevel=4,
             )
+        named = [self._target_name] if self._target_name else target_names(Y.shape[1])
+        warn_of_rounding(Y, named)
         return TargetScaling.standard(Y)
 
     def _n_targets(self, Y: np.ndarray) -> int:
