@@ -115,6 +115,7 @@ def _train_one_step(name: str, n_layers: int, n_mc: int) -> dict[str, float]:
         plan=Plan(n_mc=n_mc, n_mc_final=n_mc),
         budget=Budget(max_steps=1),
         batch_size=configuration.batch,
+        reparameterization=DrawWeights(),
         key=jax.random.key(0),
     )
     seconds = time.perf_counter() - started

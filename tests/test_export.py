@@ -58,6 +58,18 @@ def test_mean_and_deviation_are_those_of_predict_at_any_batch_size(omega, likeli
         assert_near(found["std"], std)
 
 
+@pytest.mark.parametrize("factor", [1e-15, 1e15])
+def test_programs_of_tiny_and_huge_units_keep_to_float32(factor, tmp_path):
+    X, y = problems.numbers(80)
+    X, y = factor * X, factor * y
+    model = DeepGPRegressor(**TINY, preprocessing="robust").fit(X, y)
+    export(model, tmp_path / "model.jax")
+    found = program_of(tmp_path / "model.jax").call(X.astype(np.float32))
+    mean, std = model.predict(X, return_std=True)
+    assert_near(np.asarray(found["mean"], float) / factor, mean / factor)
+    assert_near(np.asarray(found["std"], float) / factor, std / factor)
+
+
 @pytest.mark.parametrize(("likelihood", "n_classes"), [("softmax", 3), ("bernoulli", 2)])
 def test_probabilities_are_those_of_predict_proba(likelihood, n_classes, tmp_path):
     X, y = problems.classes(60, n_classes)

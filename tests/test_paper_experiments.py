@@ -9,18 +9,19 @@ import pytest
 
 from bochner.likelihoods import Gaussian
 from bochner.model import DeepGP, collapsed_weights
-from experiments import comparison, lowrank, records
+from experiments import comparison, depth, lowrank, records
 from experiments.__main__ import EXPERIMENTS, load
 from experiments.baselines import Observer
 from experiments.compilation import CompilationClock
-from experiments.runner import run_experiment
+from experiments.runner import read_records, run_experiment
 from experiments.watched import N_LOOKS, RandomFeatureClassifier, RandomFeatureRegressor
-from tests.test_experiments import run
+from tests.test_experiments import ROOT, run
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("BOCHNER_DATA"),
     reason="the environment variable BOCHNER_DATA does not name the folder of data files",
 )
+RESULTS = ROOT / "experiments" / "results"
 LONGEST = ("comparison", "large", "depth", "async", "records")
 PAPER = ("omega", "comparison", "large", "depth", "lowrank", "digits", "async", "records")
 
@@ -141,6 +142,24 @@ def test_a_full_matrix_takes_the_place_of_the_low_rank_product(key):
     first, second = model.layers
     np.testing.assert_array_equal(second.spectrum.Omega(second.kernel), jnp.eye(100))
     np.testing.assert_array_equal(collapsed_weights(model, 0), first.q_W.mean)
+
+
+def test_depths_from_before_there_was_a_choice_of_gradients_were_clipped_from_ten_layers_on():
+    stored = read_records(RESULTS / "depth.jsonl")
+    jobs = list(depth.EXPERIMENT.jobs(False))
+    assert all(record["job"] in jobs for record in stored)
+    old = [record for record in stored if "gradients" not in record["job"]]
+    for record in old:
+        many = record["job"]["n_layers"] >= 10
+        assert depth.gradients_of(record["job"]) == ("clipped" if many else "exact")
+    assert {gradients for *_, gradients in depth.grouped(old)} == {"clipped"}
+    assert {"exact", "clipped"} == set(map(depth.gradients_of, jobs))
+    exact = [{"job": job} for job in jobs if job.get("gradients") == "exact"]
+    groups = depth.grouped([*old, *exact])
+    for settings in (("airline", 40_000, "constant"), ("airline_nyc2013", 40_000, "constant")):
+        by_kind = [groups[*settings, gradients] for gradients in ("clipped", "exact")]
+        found = [sorted(record["job"]["n_layers"] for record in group) for group in by_kind]
+        assert found == [sorted([2, 10, 20, 30] * 3)] * 2
 
 
 def test_baselines_are_asked_for_the_settings_of_the_paper():

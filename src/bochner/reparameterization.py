@@ -9,8 +9,8 @@ from jaxtyping import Array, Float, PyTree
 
 from bochner.gaussians import AnyGaussian, FactorizedGaussian
 from bochner.kernels import AbstractKernel
-from bochner.ops import AbstractPath, AutomaticLayer, damped
-from bochner.ops.damping import Function
+from bochner.ops import AbstractPath, AutomaticLayer, with_clipped_gradient
+from bochner.ops.clipping import Function
 
 
 class AbstractReparameterization(eqx.Module):
@@ -115,20 +115,21 @@ class LocalReparameterization(AbstractReparameterization):
         return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
 
 
-class Damped(AbstractReparameterization):
-    """Another reparameterization, through which no row's gradient grows on its way back.
+class ClippedGradients(AbstractReparameterization):
+    """Another reparameterization, with gradients clipped row by row on their way back through each layer.
 
     A layer may draw nearby points apart, and many layers do so exponentially: then the gradients of the first ones are
     long, and hardly more than noise. What is computed is the same; a row's gradient with respect to what the layer
-    before gave is shortened where it is longer than that with respect to what this layer gives. Rows that are not drawn
-    apart keep theirs, so they are heard among those that are. For training many layers.
+    before gave is clipped to the norm of that with respect to what this layer gives. Rows that are not drawn apart keep
+    theirs, so they are heard among those that are. The gradients of the layers before are biased then. For training
+    many layers.
 
     Attributes:
         inner: what computes the outputs.
 
     Example:
-        >>> from bochner.reparameterization import Damped, LocalReparameterization
-        >>> Damped(LocalReparameterization()).noise_shape(feat=200, d_out=3, batch=50)
+        >>> from bochner.reparameterization import ClippedGradients, LocalReparameterization
+        >>> ClippedGradients(LocalReparameterization()).noise_shape(feat=200, d_out=3, batch=50)
         (50, 3)
     """
 
@@ -141,8 +142,8 @@ class Damped(AbstractReparameterization):
     def path(self) -> AbstractPath:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: D102
         return self.inner.path
 
-    def on(self, path: AbstractPath) -> "Damped":  # noqa: D102
-        return Damped(self.inner.on(path))
+    def on(self, path: AbstractPath) -> "ClippedGradients":  # noqa: D102
+        return ClippedGradients(self.inner.on(path))
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return self.inner.noise_shape(feat, d_out, batch)
@@ -154,7 +155,7 @@ class Damped(AbstractReparameterization):
         return self.inner.outputs(kernel, inputs, Omega, weights)
 
     def through(self, layer, first, others):  # noqa: D102
-        return damped(layer, first, others)
+        return with_clipped_gradient(layer, first, others)
 
     def exact(self) -> AbstractReparameterization:  # noqa: D102
         return self.inner

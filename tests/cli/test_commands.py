@@ -4,9 +4,12 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 
 import bochner
 from bochner import load
+from bochner.cli import app
+from bochner.cli.settings import known_settings
 from tests.cli.conftest import SMALL, make_frame
 
 
@@ -98,15 +101,22 @@ def test_flags_override_the_file_of_settings(call, files, tmp_path):
     )
     out = tmp_path / "m.bochner"
     printed = call("fit", files / "flats.csv", "--config", config, "--model", out, "--kernel", "rbf",
-                   "--theta-from", "never", "--no-ard", "--json", "--quiet").stdout  # fmt: skip
+                   "--theta-from", "never", "--no-ard", "--gradients", "clipped", "--json",
+                   "--quiet").stdout  # fmt: skip
     stored = load(out).config_
     assert load(out)._encoder.input_names == ["color"]
     assert json.loads(printed)["config"]["kernel"] == stored["kernel"] == "rbf"
     assert stored["n_random_features"] == (8, 9)
     assert (stored["max_steps"], stored["theta_from"], stored["ard"]) == (30, "never", False)
+    assert stored["gradients"] == "clipped"
     config.write_text("max_step = 3\n")
     message = call("fit", files / "flats.csv", "--config", config, code=1).output
     assert "no setting 'max_step'. Did you mean 'max_steps'?" in " ".join(message.split())
+
+
+def test_every_setting_has_a_flag():
+    options = {parameter.name for parameter in get_command(app).commands["fit"].params}
+    assert set(known_settings()) <= options
 
 
 @pytest.mark.parametrize(

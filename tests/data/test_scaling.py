@@ -8,12 +8,14 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_digits
 
 from bochner.data.scaling import (
+    BY_COLUMN,
     PREPROCESSINGS,
     TargetScaling,
     compressed,
     like_pixels,
     none,
     robust,
+    rounding_alone,
     standard,
     unit,
 )
@@ -64,6 +66,53 @@ def test_a_constant_column_is_only_centered(name, value):
     scaling = PREPROCESSINGS[name](np.full((10, 1), value))
     assert scaling.scale.tolist() == [1.0]
     assert scaling(np.full((3, 1), value)).tolist() == [[0.0]] * 3
+
+
+@pytest.mark.parametrize("name", BY_COLUMN)
+@pytest.mark.parametrize("factor", [1e-290, 1e-15, 1e15, 1e290])
+def test_units_do_not_matter_however_small_or_large(name, factor):
+    X = np.hstack([column(50), np.full((50, 1), 2.0), (np.arange(50) < 3)[:, None] * 1.0])
+    X[7, 0] = 1e4
+    scaled = PREPROCESSINGS[name](X)(X)
+    found = PREPROCESSINGS[name](factor * X)(factor * X)
+    np.testing.assert_allclose(found, scaled, rtol=1e-9, atol=1e-12)
+    assert not rounding_alone(factor * X).any()
+
+
+@pytest.mark.parametrize("name", BY_COLUMN)
+def test_tiny_numbers_vary_and_large_ones_with_rounding_do_not(name):
+    steps = np.arange(30) % 3
+    noise = np.random.default_rng(0).integers(-4, 5, size=30)
+    X = np.stack(
+        [1e-15 * (1 + steps), 1e9 + noise * np.spacing(1e9), 1e20 + noise * np.spacing(1e20)],
+        axis=1,
+    )
+    assert rounding_alone(X).tolist() == [False, True, True]
+    scaled = PREPROCESSINGS[name](X)(X)
+    assert np.std(scaled[:, 0]) > 0.3
+    assert np.abs(scaled[:, 1:]).max() < 1e-5
+
+
+def test_a_tiny_target_varies_and_rounding_of_a_large_one_keeps_its_unit():
+    noise = np.random.default_rng(0).integers(-4, 5, size=30)
+    Y = np.stack([1e-15 * noise, 1e9 + noise * np.spacing(1e9)], axis=1)
+    scaling = TargetScaling.standard(Y)
+    assert scaling(Y)[:, 0].std(ddof=1) == pytest.approx(1.0)
+    assert scaling.scale[1] == 1.0
+    assert scaling.log_jacobian == pytest.approx(np.log(Y[:, 0].std(ddof=1)))
+
+
+def test_zeros_with_rounding_count_as_mostly_one_value():
+    X = np.random.default_rng(0).normal(size=(100, 1))
+    X[:60] *= 1e-17
+    assert np.abs(robust(X)(X)).max() < 10
+
+
+@pytest.mark.parametrize("n", [20, 1000])
+def test_a_glitch_of_any_size_leaves_the_scale_to_the_rest(n):
+    clean, dirty = column(n), column(n)
+    dirty[3] = 1e30
+    assert robust(dirty).scale[0] == pytest.approx(robust(clean).scale[0], rel=0.2)
 
 
 def test_a_column_that_is_mostly_one_value_keeps_its_other_values_apart():

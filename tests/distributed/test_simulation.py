@@ -6,6 +6,7 @@ import pytest
 from bochner.hyperparameters import VariationalTheta
 from bochner.members import Members
 from bochner.objectives import Predictive
+from bochner.reparameterization import ClippedGradients, DrawWeights
 from bochner.training import KLWeight, Plan
 from experiments.simulated_workers import Simulated, SimulatedWorkers, Times, Timetable
 from tests import examples
@@ -65,8 +66,12 @@ def test_workers_rebuild_members_and_what_else_a_model_may_hold():
         np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-4)
 
 
-def test_workers_damp_the_gradients_of_many_layers_as_a_serial_training_does():
-    settings = {"started": problems.model(30, width=2, lengthscale=0.7), "max_steps": 3}
+def test_workers_clip_gradients_as_a_serial_training_does():
+    settings = {
+        "started": problems.model(30, width=2, lengthscale=0.7),
+        "reparameterization": ClippedGradients(DrawWeights()),
+        "max_steps": 3,
+    }
     serial = problems.short_training(**settings)
     simulated = problems.short_training(**settings, engine=SimulatedWorkers(Simulated(1, times())))
     for left, right in zip(problems.leaves(serial), problems.leaves(simulated), strict=True):

@@ -1,5 +1,8 @@
 """scikit-learn's conventions that its own checks leave out."""
 
+import inspect
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -61,6 +64,14 @@ def test_a_grid_search_runs_in_several_processes():
     search.fit(X, y)
     poor, good = search.cv_results_["mean_test_score"]
     assert good > poor + 0.1
+
+
+@pytest.mark.parametrize("kind", [DeepGPRegressor, DeepGPClassifier])
+def test_the_docstring_describes_every_parameter(kind):
+    arguments = inspect.getdoc(kind).partition("Args:\n")[2].partition("\n\n")[0]
+    described = re.findall(r"^    (\w+): ", arguments, re.MULTILINE)
+    assert len(described) == len(set(described))
+    assert set(described) == set(kind().get_params())
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])

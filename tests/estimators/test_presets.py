@@ -21,6 +21,7 @@ PAPER = {
     "feed_inputs": False,
     "likelihood": "gaussian",
     "local_reparameterization": False,
+    "gradients": "exact",
     "precision": "float32",
     "batch_size": 200,
     "learning_rate": 0.01,

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bochner import DeepGPRegressor
@@ -72,7 +73,40 @@ def test_relevance_finds_the_one_input_that_matters():
     assert model.relevance_[1:].max() < 0.5
 
 
+ROUNDING = np.random.default_rng(0).integers(-4, 5, size=len(X)) * np.spacing(1e9)
+
+
+def test_columns_and_targets_that_vary_by_rounding_are_named_in_a_warning():
+    settings = SETTINGS | {"max_steps": 5}
+    frame = pd.DataFrame(X * 1e-15, columns=["a", "b", "c"]).assign(offset=1e9 + ROUNDING, one=7.0)
+    with pytest.warns(
+        UserWarning, match=r"^'offset' treated as constant: .*last of the 16 digits"
+    ) as caught:
+        DeepGPRegressor(**settings).fit(frame, Y)
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match="^'column 3' treated as constant"):
+        DeepGPRegressor(**settings).fit(frame.to_numpy(), Y)
+    with pytest.warns(UserWarning, match="^'target 1 of y' treated as constant"):
+        DeepGPRegressor(**settings).fit(X, np.stack([Y, 1e9 + ROUNDING], axis=1))
+    with pytest.warns(UserWarning, match="treated as constant") as caught:
+        DeepGPRegressor(**settings).fit(frame.assign(price=1e9 + ROUNDING), "price")
+    found = [str(warning.message).partition(":")[0] for warning in caught]
+    assert found == ["'offset' treated as constant", "'price' treated as constant"]
+
+
+def test_what_varies_or_is_constant_brings_no_warning():
+    table = np.column_stack([X * 1e-15, np.full(len(X), 0.1), X[:, 0] + 1e9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DeepGPRegressor(**SETTINGS | {"max_steps": 5}).fit(table, 1e-15 * Y)
+        # Columns have no scale of their own here.
+        settings = SETTINGS | {"max_steps": 5, "preprocessing": "unit"}
+        DeepGPRegressor(**settings).fit(np.column_stack([X, 1e9 + ROUNDING]), Y)
+
+
 def test_large_offsets_of_inputs_cost_no_accuracy(clean):
     # In single precision the fractions of such numbers are lost before they are centered.
-    moved = DeepGPRegressor(**SETTINGS).fit(X + 1e9, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        moved = DeepGPRegressor(**SETTINGS).fit(X + 1e9, Y)
     np.testing.assert_allclose(moved.predict(X[:20] + 1e9), clean.predict(X[:20]), rtol=0.05)

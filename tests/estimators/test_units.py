@@ -1,9 +1,10 @@
 """Everything reported is in the units of y."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner import DeepGPRegressor
+from bochner import DeepGPRegressor, load
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -61,6 +62,48 @@ def test_the_bound_and_its_history_fall_by_the_log_of_the_factor_a_row(pair):
         if before["held_out_mnll"] is not None:
             rise = after["held_out_mnll"] - before["held_out_mnll"]
             assert rise == pytest.approx(np.log(FACTOR), abs=0.02)
+
+
+@pytest.fixture(scope="module", params=[*LIKELIHOODS, "the defaults"])
+def tables(request):
+    """The same model of the same table in other units: tiny, as it is, and huge."""
+    settings = SMALL | {"likelihood": request.param}
+    if request.param == "the defaults":
+        settings = {"max_steps": 50, "random_state": 0}
+    return {f: DeepGPRegressor(**settings).fit(f * X, f * Y) for f in (1e-15, 1.0, 1e15)}
+
+
+@pytest.mark.parametrize("factor", [1e-15, 1e15])
+def test_tables_in_tiny_or_huge_units_are_predicted_alike(tables, factor, tmp_path):
+    plain, other = tables[1.0], tables[factor]
+    close = {"rtol": 1e-3, "atol": 1e-3 * Y.std()}
+    other.save(tmp_path / "model")
+    for model in (other, load(tmp_path / "model")):
+        for ours, theirs in zip(
+            model.predict(factor * X, return_std=True),
+            plain.predict(X, return_std=True),
+            strict=True,
+        ):
+            np.testing.assert_allclose(ours / factor, theirs, **close)
+        interval = model.predict_interval(factor * X)
+        np.testing.assert_allclose(interval / factor, plain.predict_interval(X), **close)
+        log_prob = model.log_prob(factor * X, factor * Y) + np.log(factor)
+        np.testing.assert_allclose(log_prob, plain.log_prob(X, Y), atol=0.02)
+    for ours, theirs in zip(
+        other.predict_variance(factor * X), plain.predict_variance(X), strict=True
+    ):
+        np.testing.assert_allclose(ours / factor**2, theirs, rtol=1e-2, atol=1e-4 * Y.var())
+    f, g = (model.sample_functions(1)[0] for model in (other, plain))
+    np.testing.assert_allclose(f(factor * X) / factor, g(X), **close)
+    traced = np.asarray(f(jnp.asarray(factor * X, jnp.float32)), float)
+    np.testing.assert_allclose(traced / factor, g(X), rtol=1e-2, atol=1e-2 * Y.std())
+    ours, theirs = other.evaluate(factor * X, factor * Y), plain.evaluate(X, Y)
+    assert ours["rmse"] == pytest.approx(factor * theirs["rmse"], rel=1e-2)
+    assert ours["crps"] == pytest.approx(factor * theirs["crps"], rel=1e-2)
+    assert ours["mnll"] - theirs["mnll"] == pytest.approx(np.log(factor), abs=0.02)
+    assert ours["coverage_90"] == pytest.approx(theirs["coverage_90"], abs=0.011)
+    per_row = (plain.elbo_ - other.elbo_) / len(X)
+    assert per_row == pytest.approx(np.log(factor), abs=0.05)
 
 
 def test_counts_are_not_scaled():

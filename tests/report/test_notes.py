@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bochner.report import notes
+from bochner.report.regression import constant_metrics
 
 
 @pytest.mark.parametrize(
@@ -111,3 +112,9 @@ def test_a_model_must_beat_the_constant_prediction():
     classes = notes.gain_over_constant(0.1, 2.0, 0.02, 0.9, classes=True)
     assert ("2.0%" in classes.text, "90.0%" in classes.text) == (True, True)
     assert notes.gain_over_constant(1.0, None, 0.0, 0.0, classes=False).verdict == "info"
+
+
+def test_a_constant_target_is_told_from_one_that_hardly_varies():
+    # The mean of the first is rounded, so its deviation is not quite zero.
+    assert constant_metrics(np.full(3, 0.1), counts=False)["mnll"] is None
+    assert constant_metrics(1e-15 * np.arange(3.0), counts=False)["mnll"] < -30

@@ -186,6 +186,13 @@ def fit(
             rich_help_panel=_TRAINING,
         ),
     ] = None,
+    gradients: Annotated[
+        str | None,
+        typer.Option(
+            help="exact, or clipped on their way back through many layers.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
     precision: Annotated[
         str | None,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 _MAD_TO_DEVIATION = 1.4826
 _KNEE = 5.0
@@ -17,6 +17,10 @@ FEWEST_PIXELS = 64
 """Columns that an image has at least."""
 
 _ONE_SCALE = 0.9
+# The deviation, beside the largest value, of numbers that differ in their last digits alone.
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+BY_COLUMN = ("robust", "compressed", "standard")
+"""Preprocessings that give each column its own scale, unless it varies by rounding alone."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +66,9 @@ def robust(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
     """Center by the median, scale by the median absolute deviation, compress beyond five deviations.
 
     Columns whose median deviation is zero (mostly one value) are scaled by the standard deviation, of the central
-    98 % of values where that is not zero. A few wild values move nothing. Later values are clipped where they lie far
-    outside both five deviations and all the values seen here: by two deviations, or a factor of seven in the tails.
+    98 % of values where that is not zero; so are those whose median deviation is rounding beside these values. A few
+    wild values move nothing. Later values are clipped where they lie far outside both five deviations and all values
+    seen here: by two deviations, or a factor of seven in the tails.
 
     Example:
         >>> import numpy as np
@@ -103,11 +108,13 @@ def _with_limit(
 
 
 def _medians(X: Float[np.ndarray, "n d_in"]) -> tuple[np.ndarray, np.ndarray]:
-    center = np.median(X, axis=0)
-    scale = _MAD_TO_DEVIATION * np.median(np.abs(X - center), axis=0)
-    for deviation in (_central_deviation(X), np.std(X, axis=0)):
-        scale = np.where(scale > _negligible(center), scale, deviation)
-    return center, _nonzero(scale, center)
+    Z, exponent = _in_units_of_largest(X)
+    center = np.median(Z, axis=0)
+    scale = _MAD_TO_DEVIATION * np.median(np.abs(Z - center), axis=0)
+    least = _ROUNDING * _central_size(Z)
+    for deviation in (_central_deviation(Z), np.std(Z, axis=0)):
+        scale = np.where(scale > least, scale, deviation)
+    return np.ldexp(center, exponent), _usable(scale, Z, exponent)
 
 
 def standard(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
@@ -119,9 +126,23 @@ def standard(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
         >>> standard(np.array([[1.0], [3.0]])).center.tolist()
         [2.0]
     """
-    center = np.mean(X, axis=0)
-    scale = np.std(X, axis=0, ddof=min(1, len(X) - 1))
-    return _affine(center, _nonzero(scale, center))
+    Z, exponent = _in_units_of_largest(X)
+    scale = np.std(Z, axis=0, ddof=min(1, len(X) - 1))
+    return _affine(np.ldexp(np.mean(Z, axis=0), exponent), _usable(scale, Z, exponent))
+
+
+def rounding_alone(X: Float[np.ndarray, "n d_in"]) -> Bool[np.ndarray, " d_in"]:
+    """Tell which columns vary, yet only in the last digits of their largest value: they are treated as constant.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.data.scaling import rounding_alone
+        >>> small, noise = np.array([1e-15, 3e-15]), 1e9 + np.array([0.0, 1e-6])
+        >>> rounding_alone(np.stack([small, noise, [7.0, 7.0]], axis=1)).tolist()
+        [False, True, False]
+    """
+    Z, _ = _in_units_of_largest(X)
+    return _is_rounding(Z) & (np.ptp(X, axis=0) > 0)
 
 
 def unit(X: Float[np.ndarray, "n d_in"]) -> InputScaling:
@@ -196,7 +217,8 @@ class TargetScaling:
     def standard(cls, Y: Float[np.ndarray, "n targets"]) -> "TargetScaling":
         """Learn mean and sample standard deviation; a constant target is only centered."""
         scaling = standard(Y)
-        return cls(scaling.center, scaling.scale)
+        # In units of a large value, noise that is learned from rounding would be large.
+        return cls(scaling.center, np.where(rounding_alone(Y), 1.0, scaling.scale))
 
     @classmethod
     def none(cls, n_targets: int) -> "TargetScaling":
@@ -222,12 +244,29 @@ def _affine(center: np.ndarray, scale: np.ndarray) -> InputScaling:
     return InputScaling(center, scale, knee=endless, limit=endless)
 
 
-def _negligible(center: np.ndarray) -> np.ndarray:
-    return 1e-12 * (1.0 + np.abs(center))
+def _in_units_of_largest(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Divide each column by a power of two near its largest value, which is exact; so squares stay in range."""
+    _, exponent = np.frexp(np.max(np.abs(X), axis=0))
+    return np.ldexp(X, -exponent), exponent
 
 
-def _nonzero(scale: np.ndarray, center: np.ndarray) -> np.ndarray:
-    return np.where(scale > _negligible(center), scale, 1.0)
+def _is_rounding(Z: np.ndarray) -> np.ndarray:
+    return np.std(Z, axis=0) <= _ROUNDING * np.max(np.abs(Z), axis=0)
+
+
+def _usable(scale: np.ndarray, Z: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """Give scales in the columns' own units: one where nothing varies, and where rounding does, what hides it."""
+    own = np.maximum(np.ldexp(scale, exponent), np.finfo(scale.dtype).tiny)
+    largest = np.ldexp(np.ones_like(scale), exponent)
+    hiding = np.where(np.ptp(Z, axis=0) > 0, np.maximum(largest, 1.0), 1.0)
+    return np.where(_is_rounding(Z), hiding, own)
+
+
+def _central_size(Z: np.ndarray) -> np.ndarray:
+    """Find the largest of the central 98 % of values, without even one that is wild."""
+    low = np.quantile(Z, 0.01, axis=0, method="higher")
+    high = np.quantile(Z, 0.99, axis=0, method="lower")
+    return np.maximum(np.abs(low), np.abs(high))
 
 
 def _central_deviation(X: np.ndarray) -> np.ndarray:

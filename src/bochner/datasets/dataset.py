@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from bochner.data.scaling import TargetScaling
+
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
@@ -74,6 +76,7 @@ class Dataset:
 
 
 def _standardized(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    center, scale = train.mean(axis=0), train.std(axis=0, ddof=1)
-    scale = np.where(scale > 1e-12 * (1 + np.abs(center)), scale, 1.0)
-    return (train - center) / scale, (test - center) / scale
+    columns = train.reshape(len(train), -1)
+    scaling = TargetScaling.standard(columns)
+    scaled = scaling(columns), scaling(test.reshape(len(test), -1))
+    return scaled[0].reshape(train.shape), scaled[1].reshape(test.shape)

@@ -17,7 +17,7 @@ from bochner.objectives import OBJECTIVES, AbstractObjective, Elbo
 from bochner.ops import AutomaticLayer, XlaLayer
 from bochner.reparameterization import (
     AbstractReparameterization,
-    Damped,
+    ClippedGradients,
     DrawWeights,
     LocalReparameterization,
 )
@@ -60,8 +60,8 @@ def described(
             "asynchronous workers compute layers on the plain path, in float32; got "
             f"{reparameterization.path}."
         )
-    damped = isinstance(reparameterization, Damped)
-    undamped = reparameterization.inner if damped else reparameterization
+    clipped = isinstance(reparameterization, ClippedGradients)
+    exact = reparameterization.inner if clipped else reparameterization
     one = model.each()[0]
     layers = [
         {
@@ -84,8 +84,8 @@ def described(
         "likelihood": _name(one.likelihood, _LIKELIHOODS, "likelihood"),
         "objective": _name(objective, OBJECTIVES, "objective"),
         "n_targets": n_targets,
-        "reparameterization": _name(undamped, _REPARAMETERIZATIONS, "reparameterization"),
-        "damped": damped,
+        "reparameterization": _name(exact, _REPARAMETERIZATIONS, "reparameterization"),
+        "clipped": clipped,
     }
     found = skeleton(blueprint)
     if jax.tree.structure(found) != jax.tree.structure(model) or any(
@@ -137,8 +137,8 @@ def objective_of(blueprint: Mapping[str, Any]) -> AbstractObjective:
 
 def reparameterization_of(blueprint: Mapping[str, Any]) -> AbstractReparameterization:
     """Give the described way in which the randomness of q(W) enters."""
-    undamped = _REPARAMETERIZATIONS[blueprint["reparameterization"]](XlaLayer())
-    return Damped(undamped) if blueprint["damped"] else undamped
+    exact = _REPARAMETERIZATIONS[blueprint["reparameterization"]](XlaLayer())
+    return ClippedGradients(exact) if blueprint["clipped"] else exact
 
 
 def _d_in(model: DeepGP) -> int:

@@ -48,11 +48,13 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         kl_weight: what the KL counts in the objective; 1 is the bound.
         kl_warmup: share of the training over which that rises from 0.
         local_reparameterization: draw outputs instead of weights in training.
+        gradients: `"exact"`, or `"clipped"` row by row on their way back through each layer.
         precision: what a GPU rounds the factors of products to in training: `"float32"`, not at all; `"tf32x3"`,
             `"tf32"` or `"bfloat16"`.
         batch_size: rows a step.
         learning_rate: of Adam.
         schedule: of the learning rate.
+        averaging: share of a running average of the parameters that a step keeps.
         max_steps: training steps.
         max_seconds: training time.
         n_mc_train: Monte Carlo samples a step.
@@ -65,6 +67,10 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         initial_log_var: initial log variance of q(W).
         noise_variance: without effect here.
         warm_start: go on from the fitted model at the next call of `fit`.
+        checkpoint: folder in which the state of the training is kept.
+        checkpoint_seconds: about how often, in seconds.
+        resume: go on from the newest checkpoint.
+        callbacks: objects told of each record of the training.
         device: where to compute.
         distributed: `bochner.distributed.Synchronous(...)` or `Asynchronous(...)` trains on several devices or
             processes.
@@ -109,6 +115,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         kl_weight=None,
         kl_warmup=None,
         local_reparameterization=None,
+        gradients=None,
         precision=None,
         batch_size=None,
         learning_rate=None,
@@ -156,6 +163,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             kl_weight=kl_weight,
             kl_warmup=kl_warmup,
             local_reparameterization=local_reparameterization,
+            gradients=gradients,
             precision=precision,
             batch_size=batch_size,
             learning_rate=learning_rate,

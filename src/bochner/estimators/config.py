@@ -17,6 +17,7 @@ from bochner.objectives import OBJECTIVES
 from bochner.ops import PRECISIONS, AutomaticLayer
 from bochner.reparameterization import (
     AbstractReparameterization,
+    ClippedGradients,
     DrawWeights,
     LocalReparameterization,
 )
@@ -29,6 +30,8 @@ AUTO = "auto"
 _N_CONDITIONED = 16
 _LEFT_OUT = "left-out"
 _CALIBRATIONS = (_LEFT_OUT, "none")
+_CLIPPED = "clipped"
+_GRADIENTS = ("exact", _CLIPPED)
 _GAUSSIAN_NOISE = [name for name, kind in REGRESSION_LIKELIHOODS.items() if kind.gaussian_noise]
 
 NEVER = "never"
@@ -58,6 +61,7 @@ class Config:
     kl_weight: float
     kl_warmup: float
     local_reparameterization: bool
+    gradients: str
     precision: str
     batch_size: int
     learning_rate: float
@@ -88,6 +92,7 @@ class Config:
         check_choice("objective", values["objective"], OBJECTIVES)
         check_choice("calibration", values["calibration"], _CALIBRATIONS)
         check_choice("theta", values["theta"], THETAS)
+        check_choice("gradients", values["gradients"], _GRADIENTS)
         check_choice("precision", values["precision"], PRECISIONS)
         for kernel in _each(values["kernel"]):
             check_choice("kernel", kernel, KERNELS)
@@ -219,9 +224,10 @@ class Config:
 
     @property
     def reparameterization(self) -> AbstractReparameterization:
-        """How the randomness of q(W) enters in training."""
+        """How the randomness of q(W) enters in training, and how gradients come back."""
         kind = LocalReparameterization if self.local_reparameterization else DrawWeights
-        return kind(AutomaticLayer(PRECISIONS[self.precision]))
+        exact = kind(AutomaticLayer(PRECISIONS[self.precision]))
+        return ClippedGradients(exact) if self.gradients == _CLIPPED else exact
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

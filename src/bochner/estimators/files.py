@@ -61,8 +61,8 @@ _SCALING_NAMES = {
     for kind, scaling in (("input", InputScaling), ("target", TargetScaling))
     for field in dataclasses.fields(scaling)
 }
-# Settings that files of the same format may lack, with what was done before there was a choice.
-_ADDED_LATER = {"precision": "float32", "calibration": "none"}
+_CLIPPED_WITHOUT_A_CHOICE = 10
+"""Layers from which on gradients were clipped before there was a setting."""
 
 _MAY_BE_NONE = {"max_steps", "max_seconds"}
 _LIMITS = {"n_layers": 1_000, "n_members": 1_000, "n_mc_predict": 100_000}
@@ -209,7 +209,7 @@ def _check_names(header: Mapping[str, Any], name: str) -> None:
 
 
 def _config_from(header: Mapping[str, Any], kind: type[BaseDeepGP], n_values: int) -> Config:
-    values = {**_ADDED_LATER, **taken(header, "config", dict)}
+    values = _with_settings_added_later(taken(header, "config", dict))
     fields = {field.name for field in dataclasses.fields(Config)}
     if values.keys() != fields:
         raise ModelFileError(f"its configuration lacks or adds {listed(values.keys() ^ fields)}.")
@@ -228,6 +228,14 @@ def _config_from(header: Mapping[str, Any], kind: type[BaseDeepGP], n_values: in
         if max(value if isinstance(value, tuple) else (value,), default=0) > n_values:
             raise ModelFileError(f"its setting {name!r} asks for more than the file holds.")
     return config
+
+
+def _with_settings_added_later(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Add settings that files of the same format may lack, with what was done before there was a choice."""
+    n_layers = config.get("n_layers")
+    many = isinstance(n_layers, int) and n_layers >= _CLIPPED_WITHOUT_A_CHOICE
+    gradients = "clipped" if many else "exact"
+    return {"precision": "float32", "calibration": "none", "gradients": gradients, **config}
 
 
 def check_storable(parameters: Mapping[str, Any]) -> None:

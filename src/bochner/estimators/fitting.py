@@ -15,11 +15,11 @@ from bochner.calibration import calibrate
 from bochner.conditioning import condition_last_layer
 from bochner.data.encoding import Encoder
 from bochner.data.pixels import table_for_batches
-from bochner.data.scaling import PREPROCESSINGS
+from bochner.data.scaling import BY_COLUMN, PREPROCESSINGS
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
 from bochner.estimators.config import AUTO, Config
-from bochner.estimators.inputs import check_no_weights
+from bochner.estimators.inputs import check_no_weights, warn_of_rounding
 from bochner.estimators.judging import mnll_of, try_depths
 from bochner.estimators.rows import Rows
 from bochner.estimators.settling import Settling
@@ -181,6 +181,8 @@ class Fitting(Settling):
             return config
         self.config_ = dataclasses.asdict(config)
         self._input_scaling = PREPROCESSINGS[config.preprocessing](rows.X)
+        if config.preprocessing in BY_COLUMN:
+            warn_of_rounding(rows.X, self._column_names())
         self._target_scaling = self._learn_targets(rows.Y, config)
         self.model_ = self._start_model(config, rows.X.shape[1], rows.Y)
         self.history_ = []

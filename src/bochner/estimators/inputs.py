@@ -1,5 +1,7 @@
 """Checks of what users hand in, before any work: each error names the place and the remedy."""
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,10 @@ from sklearn.utils.validation import (
     column_or_1d,
     validate_data,
 )
+
+from bochner.data.scaling import rounding_alone
+
+_MOST_NAMED = 5
 
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
@@ -59,8 +65,7 @@ def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
         ) from error
     _check_lengths(X, Y)
     Y = Y.reshape(len(Y), -1)
-    names = ["y"] if Y.shape[1] == 1 else [f"target {i} of y" for i in range(Y.shape[1])]
-    _check_finite(Y, names, what="y")
+    _check_finite(Y, target_names(Y.shape[1]), what="y")
     return Y
 
 
@@ -95,6 +100,24 @@ def check_no_weights(sample_weight: Any) -> None:
         raise ValueError(
             "`sample_weight` goes with arrays X and y, not with a table and the name of its target."
         )
+
+
+def warn_of_rounding(matrix: np.ndarray, names: Sequence[str]) -> None:
+    """Warn of columns or targets that vary, and yet are treated as constant."""
+    found = [name for name, alone in zip(names, rounding_alone(matrix), strict=True) if alone]
+    if found:
+        listed = ", ".join(map(repr, found[:_MOST_NAMED])) + (", …" if found[_MOST_NAMED:] else "")
+        warnings.warn(
+            f"{listed} treated as constant: the values differ only in the last of the 16 digits that a float64 has. If "
+            "the differences matter, subtract an offset where the values are made, before they are rounded.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def target_names(n_targets: int) -> list[str]:
+    """Names of the columns of y in messages."""
+    return ["y"] if n_targets == 1 else [f"target {i} of y" for i in range(n_targets)]
 
 
 def _check_given(y: Any) -> None:

@@ -13,6 +13,7 @@ _MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
 _LEAST_ROWS_FOR_MORE_FEATURES = 250
 _SECONDS_A_MEMBER = 30  # of a large table
+_MANY_LAYERS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +58,7 @@ def paper(situation: Situation) -> dict[str, Any]:
         "kl_weight": 1.0,
         "kl_warmup": 0.0,
         "local_reparameterization": False,
+        "gradients": "exact",
         "precision": "float32",
         "batch_size": 200,
         "learning_rate": 0.01,
@@ -106,6 +108,9 @@ def auto(situation: Situation) -> dict[str, Any]:
         "omega_from": 0.0,
         "initial_log_var": -6.0,
     }
+    if _largest(situation.asked.get("n_layers", 0)) >= _MANY_LAYERS:
+        # Through so many layers exact ones explode.
+        recipe["gradients"] = "clipped"
     many_inputs = situation.d_in >= _MANY_INPUTS
     classes_of_many = many_inputs and situation.classification and not situation.pixels
     if situation.n_rows >= (_SMALL_FOR_CLASSES_OF_MANY if classes_of_many else _SMALL):

@@ -11,7 +11,13 @@ from sklearn.base import RegressorMixin
 from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
-from bochner.estimators.inputs import check_targets, check_weights, check_X
+from bochner.estimators.inputs import (
+    check_targets,
+    check_weights,
+    check_X,
+    target_names,
+    warn_of_rounding,
+)
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
@@ -50,6 +56,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         kl_weight: what the KL counts in the objective; 1 is the bound.
         kl_warmup: share of the training over which that rises from 0.
         local_reparameterization: draw outputs instead of weights in training.
+        gradients: `"exact"`, or `"clipped"`: row by row on their way back through each layer, so that they do not
+            explode through many. Clipped ones are biased. `"auto"` clips from ten layers on, the paper's presets never.
         precision: what a GPU rounds the factors of products to in training: `"float32"`, not at all; `"tf32x3"`,
             `"tf32"` or `"bfloat16"`.
         batch_size: rows a step.
@@ -304,6 +312,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
                 UserWarning,
                 stacklevel=4,
             )
+        named = [self._target_name] if self._target_name else target_names(Y.shape[1])
+        warn_of_rounding(Y, named)
         return TargetScaling.standard(Y)
 
     def _n_targets(self, Y: np.ndarray) -> int:

@@ -90,6 +90,7 @@ class Settling(Parameters):
                     f"`warm_start` goes on from the fitted model, which has {name}={fitted!r}; got {asked!r}. Use the "
                     "fitted value, or `warm_start=False`."
                 )
-        return dataclasses.replace(
-            config, **{name: self.config_[name] for name in ("seed", *_MODEL_FIELDS)}
-        )
+        kept = ["seed", *_MODEL_FIELDS]
+        if self.gradients is None:
+            kept.append("gradients")
+        return dataclasses.replace(config, **{name: self.config_[name] for name in kept})

@@ -1,6 +1,6 @@
 """Fast primitives that the kernels, the layers and the bound are made of."""
 
-from bochner.ops.damping import damped
+from bochner.ops.clipping import with_clipped_gradient
 from bochner.ops.fourier import fourier_features
 from bochner.ops.fused_layer import (
     PRECISIONS,
@@ -18,8 +18,8 @@ __all__ = [
     "AutomaticLayer",
     "PallasLayer",
     "XlaLayer",
-    "damped",
     "fourier_features",
     "sample_mean",
     "sincos",
+    "with_clipped_gradient",
 ]

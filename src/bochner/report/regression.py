@@ -50,7 +50,7 @@ def constant_metrics(y: np.ndarray, *, counts: bool) -> dict[str, float | None]:
         1.0
     """
     mean, deviation = float(np.mean(y)), float(np.std(y))
-    if deviation == 0:
+    if np.ptp(y) == 0:  # when the mean may be rounded, and the deviation is not quite zero
         return {"rmse": 0.0, "mnll": None, "crps": None}
     if counts:
         mnll = -float(np.mean(stats.poisson.logpmf(y, mean)))

@@ -154,7 +154,12 @@ class Checkpoints:
             raise CheckpointError(f"{path} is not a checkpoint of a training.")
         names = [*self._fingerprint, *(name for name in found if name not in self._fingerprint)]
         for name in names:
-            then, now = found.get(name), self._fingerprint.get(name)
+            if (name in found) != (name in self._fingerprint):
+                raise CheckpointError(
+                    f"{path} was written by another version of bochner: only one of them has the setting {name!r}. Go "
+                    "on with the version that wrote it, or start anew with another folder."
+                )
+            then, now = found[name], self._fingerprint[name]
             if then != now:
                 raise CheckpointError(
                     f"{path} belongs to another training: {name} was {then!r} and is {now!r} now. Use the settings and "

@@ -19,7 +19,7 @@ from bochner.data.table import TrainingData
 from bochner.members import Members
 from bochner.model import DeepGP
 from bochner.objectives import AbstractObjective, Elbo
-from bochner.reparameterization import AbstractReparameterization, Damped, DrawWeights
+from bochner.reparameterization import AbstractReparameterization, DrawWeights
 from bochner.threads import blas_on_one_thread
 from bochner.training.budget import AbstractSchedule, Budget, Constant, KLWeight
 from bochner.training.checkpoints import (
@@ -39,7 +39,6 @@ from bochner.training.stages import Plan, Stage, trainable
 ADAM = optax.flatten(optax.adam(1.0))
 
 _N_RECORDS = 100
-_MANY_LAYERS = 10
 _MAX_HALVINGS = 3
 
 
@@ -155,10 +154,7 @@ class _Run:
         self.plan, self.budget, self.checkpoints = plan, budget, checkpoints
         self.learning_rate, self.schedule = learning_rate, schedule
         self.optimizer, self.objective = optimizer, objective
-        # Gradients explode on their way back through many layers.
-        many = model.n_layers >= _MANY_LAYERS
-        self.reparameterization = Damped(reparameterization.exact()) if many else reparameterization
-        self.kl_weight = kl_weight
+        self.reparameterization, self.kl_weight = reparameterization, kl_weight
         self.averaging = averaging
         self.held_out, self.callbacks, self.key = held_out, callbacks, key
 

@@ -1,4 +1,4 @@
-"""A function of columns whose gradients do not grow on their way back through it."""
+"""A function of columns whose gradients are clipped on their way back, so that none grows through it."""
 
 from collections.abc import Callable
 
@@ -10,22 +10,23 @@ Function = Callable[[Float[Array, "_ batch"], PyTree], Float[Array, "_ batch"]]
 """A function of columns and of other arrays."""
 
 
-def damped(
+def with_clipped_gradient(
     function: Function, F: Float[Array, "_ batch"], others: PyTree
 ) -> Float[Array, "_ batch"]:
-    """Compute `function(F, others)`, whose gradient with respect to a column of F is shortened where it is long.
+    """Compute `function(F, others)`, with the gradient with respect to each column of F clipped.
 
-    It keeps its direction, and is at most as long as the gradient with respect to the same column of the result.
+    It keeps its direction, and its norm is at most that of the gradient with respect to the same column of the result.
     Gradients with respect to `others` are exact. Derivatives in forward mode are not defined.
 
     Example:
         >>> import jax, jax.numpy as jnp
-        >>> from bochner.ops import damped
+        >>> from bochner.ops import with_clipped_gradient
         >>> scaled = lambda F, factor: F * factor
-        >>> jax.grad(lambda F: damped(scaled, F, jnp.array([[0.5, 3.0]])).sum())(jnp.ones((1, 2)))
+        >>> of_sum = jax.grad(lambda F: with_clipped_gradient(scaled, F, jnp.array([[0.5, 3.0]])).sum())
+        >>> of_sum(jnp.ones((1, 2)))
         Array([[0.5, 1. ]], dtype=float32)
     """
-    return _damped(function, F, others)
+    return _clipped(function, F, others)
 
 
 def _value(function: Function, F: Array, others: PyTree) -> Array:
@@ -43,5 +44,5 @@ def _backward(function: Function, exact: Callable, of_outputs: Array):
     return of_inputs * jnp.minimum(1.0, longest / jnp.maximum(length, smallest)), of_others
 
 
-_damped = jax.custom_vjp(_value, nondiff_argnums=(0,))
-_damped.defvjp(_forward, _backward)
+_clipped = jax.custom_vjp(_value, nondiff_argnums=(0,))
+_clipped.defvjp(_forward, _backward)
