@@ -1,6 +1,7 @@
 """What boosted trees share: a search over settings on held-out rows, and the choice of a law by held-out density."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -12,6 +13,13 @@ from benchmarks.suite.systems import Clock
 _ROWS_FOR_FOLDS = 2_000
 _N_FOLDS = 5
 _LEAST_DEVIATION = 1e-3  # of the residuals' own
+# A search that has tried so many settings is done, whether or not more would have fitted in the time.
+_ENOUGH_CHOICES = 4
+_SHARE_OF_ONE_FIT = 0.95
+_CHOICES_TO_PLAN = 8
+_SLOWEST_RATE, _FASTEST_RATE = 0.03, 0.3
+_PILOT_TREES = 20
+_TREES_AT_RATE_ONE, _MOST_TREES_AT_RATE_ONE, _PATIENCE_AT_RATE_ONE = 60, 250, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,11 +56,57 @@ class Found:
     loss: float
 
 
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """How trees are added: a slow rate where there is time for its many trees.
+
+    Attributes:
+        rate: of learning.
+    """
+
+    rate: float
+
+    @property
+    def most_trees(self) -> int:
+        """After which no more are added."""
+        return math.ceil(_MOST_TREES_AT_RATE_ONE / self.rate)
+
+    @property
+    def patience(self) -> int:
+        """Trees without a gain on held-out rows that end a fit."""
+        return math.ceil(_PATIENCE_AT_RATE_ONE / self.rate)
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether there was no time for the slowest rate."""
+        return self.rate > _SLOWEST_RATE
+
+    @classmethod
+    def in_time(
+        cls, rows: TrainingRows, clock: Clock, share: float, fit: Callable[[int], None]
+    ) -> "Pace":
+        """Choose the rate at which eight settings take a share of the time, from the seconds of a few trees.
+
+        `fit` adds so many trees.
+        """
+        started = clock.used()
+        fit(_PILOT_TREES)
+        seconds = (clock.used() - started) / _PILOT_TREES
+        n_fits = _CHOICES_TO_PLAN * len(parts(rows)) + 1
+        n_trees = share * clock.limit / n_fits / max(seconds, 1e-9)
+        return cls(float(np.clip(_TREES_AT_RATE_ONE / n_trees, _SLOWEST_RATE, _FASTEST_RATE)))
+
+
 def parts(rows: TrainingRows) -> list[tuple[np.ndarray, np.ndarray]]:
     """Give pairs of kept and held-out rows: five folds of a small table, a fifth of a large one."""
     if len(rows) <= _ROWS_FOR_FOLDS:
         return rows.folds(_N_FOLDS)
     return [rows.held_out(1 / _N_FOLDS)]
+
+
+def must_end(clock: Clock) -> bool:
+    """Whether a fit must take the trees that it has, as little time is left."""
+    return clock.used() > _SHARE_OF_ONE_FIT * clock.limit
 
 
 def search(
@@ -61,14 +115,18 @@ def search(
     share: float,
     choices: Iterable[Mapping[str, Any]],
     fit: Callable[[Mapping[str, Any], np.ndarray, np.ndarray], Fitted],
+    enough: int = _ENOUGH_CHOICES,
 ) -> Found:
-    """Give the settings with the lowest loss on held-out rows, as far as a share of the time goes.
+    """Give the settings with the lowest loss on held-out rows, of those that fit in a share of the time.
 
-    The settings come in an order that tries unlike ones first; the first are those that the package's users know.
+    The settings come in an order that tries unlike ones first; the first are those that the package's users know. The
+    record says "stopped" where fewer than `enough` came to their end.
     """
     best: Found | None = None
+    started, tried = clock.used(), 0
     for settings in choices:
-        if best is not None and clock.is_over(share):
+        one_more = (clock.used() - started) / max(tried, 1)
+        if tried and clock.used() + one_more > share * clock.limit:
             break
         fits = [(held_out, fit(settings, kept, held_out)) for kept, held_out in parts(rows)]
         sizes = [len(held_out) for held_out, _ in fits]
@@ -81,6 +139,10 @@ def search(
                 np.concatenate([one.predicted for _, one in fits]),
                 loss,
             )
+        if must_end(clock):
+            break
+        tried += 1
+    clock.stopped |= tried < enough
     assert best is not None  # as there is one choice at least
     return best
 

@@ -11,30 +11,28 @@ import pyarrow as pa
 from benchmarks.suite.rows import TrainingRows
 from benchmarks.suite.scores import Classes, Regression
 from benchmarks.suite.systems import Clock, Prediction, Predictor
-from benchmarks.suite.systems.boosting import Fitted, at_least, log_density, search
+from benchmarks.suite.systems.boosting import Fitted, Pace, at_least, log_density, must_end, search
 from experiments.baselines.predictive import GaussianMixture
 
-_CHOICES = [
-    {"depth": depth, "l2_leaf_reg": l2, "random_strength": strength}
-    for depth, l2, strength in (
-        (6, 3.0, 1.0),
-        (4, 1.0, 1.0),
-        (8, 3.0, 1.0),
-        (6, 1.0, 0.1),
-        (3, 3.0, 1.0),
-        (5, 10.0, 1.0),
-        (7, 1.0, 3.0),
-        (4, 3.0, 0.1),
-        (2, 1.0, 1.0),
-        (6, 10.0, 3.0),
-        (8, 10.0, 0.1),
-        (5, 0.5, 0.5),
+_CHOICES: list[dict[str, Any]] = [
+    {"depth": depth, "l2_leaf_reg": l2, "random_strength": strength, **others}
+    for depth, l2, strength, others in (
+        (6, 3.0, 1.0, {}),
+        (6, 1.0, 0.0, {}),
+        (4, 0.1, 0.0, {}),
+        (8, 3.0, 1.0, {}),
+        (2, 1.0, 1.0, {}),
+        (6, 1.0, 0.1, {"grow_policy": "Lossguide", "max_leaves": 8}),
+        (8, 1.0, 0.1, {"rsm": 0.7}),
+        (4, 10.0, 3.0, {"rsm": 0.5}),
+        (3, 1.0, 0.1, {}),
+        (7, 3.0, 1.0, {"grow_policy": "Depthwise", "min_data_in_leaf": 10}),
+        (6, 10.0, 3.0, {}),
+        (10, 1.0, 0.1, {"grow_policy": "Lossguide", "max_leaves": 31, "rsm": 0.7}),
     )
 ]
-_CHOICES_OF_DEVIATION = [_CHOICES[number] for number in (1, 0, 4, 5)]
-_MOST_TREES, _PATIENCE = 5_000, 50
-_RATE_OF_FEW, _RATE_OF_MANY, _MANY = 0.05, 0.1, 10_000
-_SHARE_OF_MEAN = 0.6
+_CHOICES_OF_DEVIATION = [_CHOICES[number] for number in (0, 7, 2, 4, 3)]
+_SHARE_OF_MEAN, _SHARE_OF_ALL = 0.6, 0.85
 
 
 class CatBoost:
@@ -44,27 +42,28 @@ class CatBoost:
         return "probabilities" if classification else "Gaussian, one deviation or by row"
 
     def fit(self, rows: TrainingRows, clock: Clock) -> Predictor:
-        X, text = _readable(rows.frame.rows)
         if rows.classes is not None:
             loss = "Logloss" if len(rows.classes) == 2 else "MultiClass"
-            fit = _Fit(X, rows.y, text, rows.seed, loss)
-            found = search(rows, clock, 1.0, _CHOICES, fit)
+            fit = _Fit(rows, loss, clock, _SHARE_OF_ALL)
+            found = search(rows, clock, _SHARE_OF_ALL, _CHOICES, fit)
             model = fit.final(found.settings, found.n_trees)
             return lambda inputs: Classes(
                 model.predict(_readable(rows.frame(inputs))[0], prediction_type="Probability")
             )
-        fit = _Fit(X, rows.y, text, rows.seed, "RMSE")
+        fit = _Fit(rows, "RMSE", clock, _SHARE_OF_MEAN)
         found = search(rows, clock, _SHARE_OF_MEAN, _CHOICES, fit)
         residuals = rows.y[found.rows] - found.predicted
         deviation = float(np.sqrt(np.mean(residuals**2)))
         of_mean = fit.final(found.settings, found.n_trees)
-        with_deviation = _Fit(X, rows.y, text, rows.seed, "RMSEWithUncertainty")
-        other = search(rows, clock, 1.0, _CHOICES_OF_DEVIATION, with_deviation)
+        fit_both = _Fit(rows, "RMSEWithUncertainty", clock, _SHARE_OF_ALL - _SHARE_OF_MEAN)
+        other = search(rows, clock, _SHARE_OF_ALL, _CHOICES_OF_DEVIATION, fit_both, enough=1)
+        errors = rows.y[other.rows] - other.predicted[:, 0]
+        raw = at_least(np.sqrt(other.predicted[:, 1]), residuals)
+        # One factor for all rows makes the squared errors right in the mean.
+        factor = float(np.sqrt(np.mean((errors / raw) ** 2)))
         by_row = None
-        if _density(rows.y[other.rows], other.predicted, residuals) > log_density(
-            residuals, deviation
-        ):
-            by_row = with_deviation.final(other.settings, other.n_trees)
+        if log_density(errors, factor * raw) > log_density(residuals, deviation):
+            by_row = fit_both.final(other.settings, other.n_trees)
 
         def predict(inputs: pa.Table) -> Prediction:
             frame = _readable(rows.frame(inputs))[0]
@@ -72,14 +71,10 @@ class CatBoost:
             if by_row is None:
                 return Regression(GaussianMixture.of_one(mean, deviation))
             center, variance = by_row.predict(frame, prediction_type="RMSEWithUncertainty").T
-            law = GaussianMixture.of_one(center, at_least(np.sqrt(variance), residuals))
-            return Regression(law, mean=mean)
+            deviations = factor * at_least(np.sqrt(variance), residuals)
+            return Regression(GaussianMixture.of_one(center, deviations), mean=mean)
 
         return predict
-
-
-def _density(y: np.ndarray, predicted: np.ndarray, residuals: np.ndarray) -> float:
-    return log_density(y - predicted[:, 0], at_least(np.sqrt(predicted[:, 1]), residuals))
 
 
 def _readable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -92,15 +87,27 @@ def _readable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 class _Fit:
     """Fits of one loss to the rows of one table."""
 
-    def __init__(self, X: pd.DataFrame, y: np.ndarray, text: list[str], seed: int, loss: str):
-        self.X, self.y, self.text, self.seed, self.loss = X, y, text, seed, loss
+    def __init__(self, rows: TrainingRows, loss: str, clock: Clock, share: float):
+        self.X, self.text = _readable(rows.frame.rows)
+        self.y, self.seed, self.loss, self.clock = rows.y, rows.seed, loss, clock
+        self.task: dict[str, Any] = {"loss_function": loss}
+        if loss == "MultiClass":  # some of which may have no row in a fold
+            self.task["classes_count"] = int(rows.y.max()) + 1
+        self.pace = Pace(0.1)
+        self.pace = Pace.in_time(rows, clock, share, lambda n: self.final(_CHOICES[0], n))
 
     def __call__(
         self, settings: Mapping[str, Any], kept: np.ndarray, held_out: np.ndarray
     ) -> Fitted:
-        model = self._model(settings, _MOST_TREES)
+        model = self._model(settings, self.pace.most_trees)
         pool = self._pool(held_out)
-        model.fit(self._pool(kept), eval_set=pool, early_stopping_rounds=_PATIENCE)
+        model.fit(
+            self._pool(kept),
+            eval_set=pool,
+            early_stopping_rounds=self.pace.patience,
+            # Its time grows with the square of the number of trees.
+            callbacks=[self] if self.pace.is_tight else None,
+        )
         kinds = {"RMSE": "RawFormulaVal", "RMSEWithUncertainty": "RMSEWithUncertainty"}
         predicted = model.predict(pool, prediction_type=kinds.get(self.loss, "Probability"))
         loss = model.get_best_score()["validation"][self.loss]
@@ -111,16 +118,20 @@ class _Fit:
     def final(self, settings: Mapping[str, Any], n_trees: int) -> catboost.CatBoost:
         return self._model(settings, n_trees).fit(self._pool(np.arange(len(self.y))))
 
+    def after_iteration(self, info: Any) -> bool:
+        """Say whether CatBoost, which calls this after each tree, may add another."""
+        return not must_end(self.clock)
+
     def _model(self, settings: Mapping[str, Any], n_trees: int) -> catboost.CatBoost:
         return catboost.CatBoost(
             {
-                "loss_function": self.loss,
                 "iterations": n_trees,
-                "learning_rate": _RATE_OF_FEW if len(self.y) < _MANY else _RATE_OF_MANY,
+                "learning_rate": self.pace.rate,
                 "random_seed": self.seed,
                 "thread_count": 1,
                 "verbose": False,
                 "allow_writing_files": False,
+                **self.task,
                 **settings,
             }
         )
