@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from benchmarks.suite import history, picture, records, standing, systems, tables
+from benchmarks.suite import history, picture, readme, records, standing, systems, tables
 from benchmarks.suite.records import Key, Record
 from experiments.provenance import origin
+
+_COMMITTED = readme.README.parent / "benchmarks" / "results" / "suite.md"
 
 SMALL = 3_000
 """Rows below which all systems run."""
@@ -29,6 +31,8 @@ def write(folder: Path, out: Path) -> Path:
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
     picture.draw(found, out / "suite.png")
     history.keep(found, out)
+    if path.resolve() == _COMMITTED:
+        readme.write(headline(found))
     Console(stderr=True).print(f"wrote {path}", markup=False, soft_wrap=True)
     return path
 
