@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
@@ -18,11 +19,18 @@ from bochner.data.pixels import table_for_batches
 from bochner.data.scaling import PREPROCESSINGS
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
+from bochner.estimators.comparing import Comparing
 from bochner.estimators.config import AUTO, Config
 from bochner.estimators.inputs import check_no_weights
-from bochner.estimators.judging import mnll_of, try_depths
-from bochner.estimators.rows import Rows
-from bochner.estimators.settling import Settling
+from bochner.estimators.judging import (
+    DEPTHS,
+    OwnRows,
+    brief,
+    mnll_of,
+    try_each,
+)
+from bochner.estimators.recipes import Situation, frequencies_are_open
+from bochner.estimators.rows import Rows, joined
 from bochner.estimators.sources import TrainingSource, is_source
 from bochner.members import Members, start_members
 from bochner.model import DeepGP
@@ -62,11 +70,15 @@ def restored_on_failure(*estimators: Any) -> Iterator[None]:
         raise
 
 
-def training_settings(config: Config) -> dict[str, Any]:
-    """What the configuration says to `train`."""
+def training_settings(config: Config, seconds_tried: float = 0.0) -> dict[str, Any]:
+    """What the configuration says to `train`; what trials took of its time counts, up to a half."""
+    budget = config.budget
+    if budget.max_seconds is not None:
+        left = max(budget.max_seconds - seconds_tried, 0.5 * budget.max_seconds)
+        budget = dataclasses.replace(budget, max_seconds=left)
     return {
         "plan": config.plan,
-        "budget": config.budget,
+        "budget": budget,
         "batch_size": config.batch_size,
         "learning_rate": config.learning_rate,
         "schedule": SCHEDULES[config.schedule],
@@ -77,7 +89,7 @@ def training_settings(config: Config) -> dict[str, Any]:
     }
 
 
-class Fitting(Settling):
+class Fitting(Comparing):
     """The way from data to a trained model: scaling, start, training, history, bound."""
 
     def fit(
@@ -113,9 +125,9 @@ class Fitting(Settling):
 
     def _fit(self, rows: Rows, validation: Any = None, *, more_to_come: bool = False) -> None:
         """Learn scaling and model from checked rows in memory."""
-        config = self._begin(rows, len(rows), more_to_come=more_to_come)
+        config = self._begin(rows, self._situation(len(rows), rows.X, more_to_come=more_to_come))
         self.total_weight_ = float(rows.weights.sum())
-        self._train(config, rows, validation)
+        self._train(config, rows, validation, more_to_come=more_to_come)
 
     def _fit_source(self, source: Any, target: str, validation: Any, ignore: Sequence[str]) -> None:
         """Learn from a table of named columns: encode them, and hold the rows in memory or stream them by size."""
@@ -146,7 +158,7 @@ class Fitting(Settling):
     ) -> None:
         """Learn scaling from a sample of the rows, and the model from all of them by way of the disk."""
         self.n_features_in_ = sample.X.shape[1]
-        config = self._begin(sample, n_rows, more_to_come=False)
+        config = self._begin(sample, self._situation(n_rows, sample.X))
         sample = self._scaled(sample)
         given = None if validation is None else self._validation_rows(validation)
         share = min(config.validation_fraction, _MAX_ROWS_HELD_OUT_OF_STREAM / n_rows)
@@ -165,26 +177,57 @@ class Fitting(Settling):
                 if self.checkpoint is not None:
                     digest.update(rows.digest().encode())
             self.total_weight_ = spool.total_weight + sum(part.weights.sum() for part in chosen)
-            self._learn(config, spool, _joined(chosen), sample, digest.hexdigest())
+            held_out = joined(chosen)
+            self._learn(config, spool, held_out, sample, digest.hexdigest())
+        with self._on_device():
+            # The sample may hold a few of the rows held out, of so many that they teach a simple model nothing.
+            self._compare(config, sample, held_out)
 
-    def _begin(self, rows: Rows, n_rows: int, *, more_to_come: bool) -> Config:
+    def _begin(self, rows: Rows, situation: Situation) -> Config:
         """Settle the configuration, and learn scaling and a new model from rows, unless `fit` goes on from one."""
-        if self.n_layers == AUTO and not self._goes_on():
-            self.depth_scores_ = try_depths(self, rows)
-        config = self._resolve(n_rows, rows.X, more_to_come=more_to_come)
-        if config.objective == "evidence":
-            self._check_all_at_once(config, n_rows)
+        self._seconds_tried = 0.0
         if self._goes_on():
+            self._take_back()
+            config = self._resolve(situation, n_layers=self.config_["n_layers"])
+            self._check_all_at_once(config, situation.n_rows)
             self._let_it_go_on()
             config = self._check_same_model(config)
             self.config_ = dataclasses.asdict(config)
             return config
+        for name in ("depth_scores_", "frequency_scores_", "judged_"):
+            vars(self).pop(name, None)
+        config = self._settled(rows, situation)
+        self._check_all_at_once(config, situation.n_rows)
         self.config_ = dataclasses.asdict(config)
         self._input_scaling = PREPROCESSINGS[config.preprocessing](rows.X)
         self._target_scaling = self._learn_targets(rows.Y, config)
         self.model_ = self._start_model(config, rows.X.shape[1], rows.Y)
         self.history_ = []
         return config
+
+    def _settled(self, rows: Rows, situation: Situation) -> Config:
+        """Settle what is open: by the preset, and by trials on rows held out of them."""
+        n_layers = None
+        if self.n_layers == AUTO:
+            configs = {depth: self._resolve(situation, n_layers=depth) for depth in DEPTHS}
+            judged = try_each(self, rows, configs)
+            self.depth_scores_ = {depth: -one.mean for depth, one in judged.items()}
+            n_layers = min(self.depth_scores_, key=lambda depth: self.depth_scores_[depth])
+        config = self._resolve(situation, n_layers=n_layers)
+        # A training that goes on from a checkpoint must settle the same, however fast the machine is then.
+        repeatable = self.checkpoint is None or config.max_seconds is None
+        if self.preset != "auto" or not frequencies_are_open(situation) or not repeatable:
+            return config
+        started = time.monotonic()
+        wanting_free = dataclasses.replace(situation, free_frequencies=True)
+        configs = {
+            one.omega: one for one in (config, self._resolve(wanting_free, n_layers=n_layers))
+        }
+        judged = try_each(self, rows, {omega: brief(one) for omega, one in configs.items()})
+        self.frequency_scores_ = {omega: -one.mean for omega, one in judged.items()}
+        self._seconds_tried = time.monotonic() - started
+        free_ones_win = judged["var-fixed"].clearly_better_than(judged["prior-fixed"])
+        return configs["var-fixed" if free_ones_win else "prior-fixed"]
 
     def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP | Members:
         likelihood = self._likelihoods[config.likelihood]
@@ -202,26 +245,43 @@ class Fitting(Settling):
         with self._on_device():
             return start_members(start, config.n_members, key=self._key("start"))
 
-    def _train(self, config: Config, rows: Rows, validation: Any = None) -> None:
+    def _train(
+        self, config: Config, rows: Rows, validation: Any = None, *, more_to_come: bool
+    ) -> None:
         rows = self._scaled(rows)
         if validation is None:
             kept, held_out = self._split(config, rows)
         else:
             kept, held_out = rows, self._validation_rows(validation)
+        own_rows = None
+        if held_out is None and not more_to_come:
+            own_rows = self._own_rows(config, kept)
         # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
         weights = self.total_weight_ / rows.weights.sum() * kept.weights
         with self._on_device():
             # Workers take the columns of a table, and the evidence all its rows, without gathering any.
             gathered = self.distributed is None and config.batch_size < len(kept.X)
+            gathered = gathered and own_rows is None
             table = (table_for_batches if gathered else Table.of)(kept.X, kept.Y, weights)
-        self._learn(config, table, held_out, rows, rows.digest() if self.checkpoint else "")
+        digest = rows.digest() if self.checkpoint else ""
+        trained = self._learn(config, table, held_out, rows, digest, own_rows)
+        by_members = None if own_rows is None else (own_rows, table, trained)
+        with self._on_device():
+            self._compare(config, kept, held_out, by_members, may_replace=not more_to_come)
 
     def _learn(
-        self, config: Config, data: TrainingData, held_out: Rows | None, sample: Rows, digest: str
-    ) -> None:
-        """Train the model on scaled rows, and estimate the bound on a sample of them."""
+        self,
+        config: Config,
+        data: TrainingData,
+        held_out: Rows | None,
+        sample: Rows,
+        digest: str,
+        own_rows: OwnRows | None = None,
+    ) -> DeepGP | Members:
+        """Train the model on scaled rows, and estimate the bound on a sample of them; give it as it was trained."""
+        learned_from = data if own_rows is None else own_rows.to_learn_from(data)  # pyright: ignore[reportArgumentType]
         n_past = self.history_[-1]["step"] if self.history_ else 0
-        self.trained_weight_ = data.total_weight
+        self.trained_weight_ = learned_from.total_weight
         if self.distributed is not None:
             self.distributed.check(
                 averaging=config.averaging,
@@ -235,8 +295,8 @@ class Fitting(Settling):
                 callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
             trained = train(
                 self.model_,
-                data,
-                **training_settings(config),
+                learned_from,
+                **training_settings(config, self._seconds_tried),
                 held_out=self._judge(config, data, held_out),
                 callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
                 checkpoints=self._checkpoints(config, digest, held_out, engine),
@@ -245,6 +305,7 @@ class Fitting(Settling):
             )
             self.distribution_ = engine.report
             self._keep(config, data, trained, sample)
+        return trained.model
 
     def _keep(self, config: Config, data: TrainingData, trained: Trained, sample: Rows) -> None:
         """Make a trained model the estimator's own, with its history and its bound."""
@@ -371,9 +432,11 @@ class Fitting(Settling):
         if not hasattr(self, "model_"):
             self._fit(rows, more_to_come=True)
             return
+        self._take_back()
         self._let_it_go_on()
+        self._seconds_tried = 0.0
         self.total_weight_ += float(rows.weights.sum())
-        self._train(Config(**self.config_), rows)
+        self._train(Config(**self.config_), rows, more_to_come=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -395,14 +458,6 @@ class _InOwnUnits:
 def _kl(model: DeepGP | Members) -> jax.Array:
     """Compute the KL as one program: its many small parts would take longer to compile."""
     return model.kl()
-
-
-def _joined(parts: list[Rows]) -> Rows | None:
-    parts = [part for part in parts if len(part)]
-    if not parts:
-        return None
-    columns = ((part.X, part.Y, part.weights) for part in parts)
-    return Rows(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
 def _listed(value: Any) -> Any:

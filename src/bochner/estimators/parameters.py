@@ -127,6 +127,7 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
     n_features_in_: int  # set by scikit-learn's validation
     config_: dict[str, Any]
     depth_scores_: dict[int, float]
+    frequency_scores_: dict[str, float]
     model_: DeepGP | Members
     _target_scaling: TargetScaling
 
@@ -201,9 +202,14 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         platform = None if self.device is None else str(self.device).partition(":")[0]
         return self.distributed.engine(platform)
 
-    def _posterior(self, n_draws: int | None = None, key: jax.Array | None = None) -> Posterior:
+    def _posterior(
+        self,
+        n_draws: int | None = None,
+        key: jax.Array | None = None,
+        model: DeepGP | Members | None = None,
+    ) -> Posterior:
         return Posterior.draw(
-            self.model_,
+            self.model_ if model is None else model,
             n_draws=n_draws or self.config_["n_mc_predict"],
             key=self._key("predict") if key is None else key,
         )
