@@ -35,6 +35,9 @@ MODEL = "model"
 _NO_CHOICE = {"preset", "max_steps", "max_seconds", "n_mc_predict", "precision"}
 
 
+_NEVER = -1e6  # the log density of what a model thinks impossible
+
+
 class Comparing(Settling):
     """The judgement of a fit beside baselines, and the baseline in its place where it is worse."""
 
@@ -59,7 +62,10 @@ class Comparing(Settling):
 
     def _own_rows(self, config: Config, rows: Rows) -> OwnRows | None:
         """Let members leave out rows of their own, where the fit may choose and nothing else would judge it."""
-        if not self._chooses_itself():
+        # A training that goes on from a checkpoint has one part only.
+        if not self._chooses_itself() or self._is_trial or self.checkpoint is not None:
+            return None
+        if config.max_steps == 1:
             return None
         own_rows = OwnRows.draw(config.n_members, len(rows), config.seed)
         enough = own_rows is not None and np.all((~own_rows.left_out) @ rows.weights > 0)
@@ -70,7 +76,7 @@ class Comparing(Settling):
         config: Config,
         kept: Rows,
         held_out: Rows | None,
-        by_members: tuple[OwnRows, Table, Any] | None = None,
+        by_members: dict[str, Judged] | None = None,
         *,
         may_replace: bool = True,
     ) -> None:
@@ -80,7 +86,7 @@ class Comparing(Settling):
         if self._is_trial:
             return
         if by_members is not None:
-            judged, how = self._judged_by_members(config, kept, *by_members), "by members"
+            judged, how = by_members, "by members"
         elif held_out is not None and held_out.weights.sum() > 0:
             judged, how = self._judged_on(config, kept, held_out), "held out"
         else:
@@ -126,7 +132,7 @@ class Comparing(Settling):
         densities = {name: one.log_density(judged) for name, one in found.items()}
         shift = self._target_scaling.log_jacobian
         return {
-            name: Judged(one - shift, judged.weights)
+            name: Judged(np.nan_to_num(one - shift, nan=_NEVER, neginf=_NEVER), judged.weights)
             for name, one in {MODEL: density, **densities}.items()
         }
 

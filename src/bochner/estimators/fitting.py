@@ -24,6 +24,7 @@ from bochner.estimators.config import AUTO, Config
 from bochner.estimators.inputs import check_no_weights
 from bochner.estimators.judging import (
     DEPTHS,
+    Judged,
     OwnRows,
     brief,
     mnll_of,
@@ -40,6 +41,7 @@ from bochner.training import (
     SCHEDULES,
     AbstractCallback,
     AbstractEngine,
+    Budget,
     Checkpoints,
     HeldOut,
     KLWeight,
@@ -55,6 +57,7 @@ _MAX_ROWS_FOR_BOUND = 10_000
 _MAX_ROWS_HELD_OUT_OF_STREAM = 20_000
 _PATIENCE = 10
 _FEW_STEPS = 100
+_TIME_TO_REHEARSE = 0.7
 
 
 @contextlib.contextmanager
@@ -70,15 +73,11 @@ def restored_on_failure(*estimators: Any) -> Iterator[None]:
         raise
 
 
-def training_settings(config: Config, seconds_tried: float = 0.0) -> dict[str, Any]:
-    """What the configuration says to `train`; what trials took of its time counts, up to a half."""
-    budget = config.budget
-    if budget.max_seconds is not None:
-        left = max(budget.max_seconds - seconds_tried, 0.5 * budget.max_seconds)
-        budget = dataclasses.replace(budget, max_seconds=left)
+def training_settings(config: Config) -> dict[str, Any]:
+    """What the configuration says to `train`."""
     return {
         "plan": config.plan,
-        "budget": budget,
+        "budget": config.budget,
         "batch_size": config.batch_size,
         "learning_rate": config.learning_rate,
         "schedule": SCHEDULES[config.schedule],
@@ -264,10 +263,32 @@ class Fitting(Comparing):
             gathered = gathered and own_rows is None
             table = (table_for_batches if gathered else Table.of)(kept.X, kept.Y, weights)
         digest = rows.digest() if self.checkpoint else ""
-        trained = self._learn(config, table, held_out, rows, digest, own_rows)
-        by_members = None if own_rows is None else (own_rows, table, trained)
+        judged = None
+        if own_rows is not None:
+            judged = self._rehearse(config, table, kept, own_rows)  # pyright: ignore[reportArgumentType]
+        self._learn(config, table, held_out, rows, digest, own_rows)
         with self._on_device():
-            self._compare(config, kept, held_out, by_members, may_replace=not more_to_come)
+            self._compare(config, kept, held_out, judged, may_replace=not more_to_come)
+
+    def _rehearse(
+        self, config: Config, table: Table, rows: Rows, own_rows: OwnRows
+    ) -> dict[str, Judged]:
+        """Train for half of the budget while members leave rows out, and judge them on those."""
+        tables = own_rows.to_learn_from(table)
+        self.trained_weight_ = tables.total_weight
+        budget = _parts(config.budget, self._seconds_tried)[0]
+        with self._on_device():
+            trained = train(
+                self.model_,
+                tables,
+                **training_settings(config) | {"budget": budget},
+                callbacks=self._listeners(0, _FIRST_HALF),
+                key=self._key("rehearse"),
+            )
+            judged = self._judged_by_members(config, rows, own_rows, table, trained.model)
+        self.model_ = trained.model
+        self.history_ = self._records(trained, 0, _FIRST_HALF)
+        return judged
 
     def _learn(
         self,
@@ -277,45 +298,68 @@ class Fitting(Comparing):
         sample: Rows,
         digest: str,
         own_rows: OwnRows | None = None,
-    ) -> DeepGP | Members:
-        """Train the model on scaled rows, and estimate the bound on a sample of them; give it as it was trained."""
-        learned_from = data if own_rows is None else own_rows.to_learn_from(data)  # pyright: ignore[reportArgumentType]
+    ) -> None:
+        """Train the model on scaled rows, and estimate the bound on a sample of them."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
-        self.trained_weight_ = learned_from.total_weight
+        self.trained_weight_ = data.total_weight
         if self.distributed is not None:
             self.distributed.check(
                 averaging=config.averaging,
                 kl_warmup=config.kl_warmup,
                 precision=config.precision,
             )
+        learned_from, part = data, _WHOLE
+        budget = _left(config.budget, self._seconds_tried)
+        if own_rows is not None:
+            # All rows come back, in the form that the compiled program knows.
+            learned_from = own_rows.all_in(data)  # pyright: ignore[reportArgumentType]
+            part, budget = _SECOND_HALF, _parts(config.budget, self._seconds_tried)[1]
         with self._on_device(), self._engine() as engine:
             engine.check_same(lambda: f"{config} {data.total_weight} {sample.digest()}")
-            callbacks = list(self.callbacks or []) if engine.is_first else []
-            if self.verbose and engine.is_first:
-                callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
             trained = train(
                 self.model_,
                 learned_from,
-                **training_settings(config, self._seconds_tried),
+                **training_settings(config) | {"budget": budget},
                 held_out=self._judge(config, data, held_out),
-                callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
+                callbacks=self._listeners(n_past, part) if engine.is_first else [],
                 checkpoints=self._checkpoints(config, digest, held_out, engine),
                 engine=engine,
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.distribution_ = engine.report
-            self._keep(config, data, trained, sample)
-        return trained.model
+            self._keep(config, data, trained, sample, part)
 
-    def _keep(self, config: Config, data: TrainingData, trained: Trained, sample: Rows) -> None:
+    def _listeners(self, n_past: int, part: "_Part") -> "list[_InOwnUnits]":
+        callbacks = [(one, part.is_last) for one in self.callbacks or []]
+        if self.verbose:
+            bar = ProgressBar(type(self).__name__, n_rows=self.trained_weight_)
+            callbacks.append((bar, True))
+        return [
+            _InOwnUnits(one, lambda record: self._in_own_units(record, n_past, part), ends)
+            for one, ends in callbacks
+        ]
+
+    def _records(self, trained: Trained, n_past: int, part: "_Part") -> list[dict[str, Any]]:
+        return [
+            dataclasses.asdict(self._in_own_units(record, n_past, part))
+            for record in trained.history
+        ]
+
+    def _keep(
+        self,
+        config: Config,
+        data: TrainingData,
+        trained: Trained,
+        sample: Rows,
+        part: "_Part | None" = None,
+    ) -> None:
         """Make a trained model the estimator's own, with its history and its bound."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
         self.model_ = self._conditioned(config, data, trained.model)
-        self._warn_of_too_few_steps(config, trained.n_steps)
+        n_rehearsed = 0 if part is None or part.start == 0 else n_past
+        self._warn_of_too_few_steps(config, n_rehearsed + trained.n_steps)
         self.n_steps_ = n_past + trained.n_steps
-        self.history_ = self.history_ + [
-            dataclasses.asdict(self._in_own_units(record, n_past)) for record in trained.history
-        ]
+        self.history_ = self.history_ + self._records(trained, n_past, part or _WHOLE)
         self.elbo_ = self._bound(sample)  # of the posterior, which calibration leaves
         self.model_ = self._calibrated(config, data, self.model_)
 
@@ -407,11 +451,12 @@ class Fitting(Comparing):
     def _scaled(self, rows: Rows) -> Rows:
         return Rows(self._input_scaling(rows.X), self._scaled_targets(rows.Y), rows.weights)
 
-    def _in_own_units(self, record: Record, n_past_steps: int) -> Record:
+    def _in_own_units(self, record: Record, n_past_steps: int, part: "_Part") -> Record:
         shift, mnll = self._target_scaling.log_jacobian, record.held_out_mnll
         return dataclasses.replace(
             record,
             step=record.step + n_past_steps,
+            fraction=part.start + part.share * record.fraction,
             elbo=record.elbo - self.trained_weight_ * shift,
             ell=record.ell - self.trained_weight_ * shift,
             held_out_mnll=None if mnll is None else mnll + shift,
@@ -444,14 +489,49 @@ class _InOwnUnits:
     """A callback that is told of records in the targets' units."""
 
     callback: AbstractCallback
-    convert: Callable[[Record, int], Record]
-    n_past_steps: int
+    convert: Callable[[Record], Record]
+    ends: bool
 
     def on_record(self, record: Record) -> None:
-        self.callback.on_record(self.convert(record, self.n_past_steps))
+        self.callback.on_record(self.convert(record))
 
     def on_end(self) -> None:
-        self.callback.on_end()
+        if self.ends:
+            self.callback.on_end()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """A part of a training, by the share of it that lies before and that it is."""
+
+    start: float = 0.0
+    share: float = 1.0
+
+    @property
+    def is_last(self) -> bool:
+        return self.start + self.share == 1.0
+
+
+_WHOLE, _FIRST_HALF, _SECOND_HALF = _Part(), _Part(0.0, 0.5), _Part(0.5, 0.5)
+
+
+def _left(budget: Budget, seconds_tried: float) -> Budget:
+    """Take from a budget the time that trials took, up to a half of it."""
+    if budget.max_seconds is None:
+        return budget
+    left = max(budget.max_seconds - seconds_tried, 0.5 * budget.max_seconds)
+    return Budget(budget.max_steps, left)
+
+
+def _parts(budget: Budget, seconds_tried: float) -> tuple[Budget, Budget]:
+    """Give two halves of a budget; of its time the first has more, in which the program is compiled."""
+    seconds = _left(budget, seconds_tried).max_seconds
+    first_time = None if seconds is None else _TIME_TO_REHEARSE * seconds
+    rest_time = None if seconds is None else seconds - first_time
+    if budget.max_steps is None:
+        return Budget(None, first_time), Budget(None, rest_time)
+    first = -(-budget.max_steps // 2)
+    return Budget(first, first_time), Budget(budget.max_steps - first, rest_time)
 
 
 @eqx.filter_jit

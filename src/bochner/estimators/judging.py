@@ -29,7 +29,13 @@ Name = TypeVar("Name")
 
 
 class WorseThanSimplerModelWarning(UserWarning):
-    """On held-out rows a fit is worse than a constant or linear model."""
+    """On rows that it has not seen, a fit is worse than a constant or linear model.
+
+    Attributes:
+        logged: its words are logged as an error, too.
+    """
+
+    logged = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,8 +164,11 @@ class OwnRows:
 
     def to_learn_from(self, table: Table) -> Table:
         """Give what the members learn from."""
-        tables = self.tables(table)
-        return tables[0] if len(tables) == 1 else Tables.stack(tables)
+        return _together(self.tables(table))
+
+    def all_in(self, table: Table) -> Table:
+        """Give the same with all rows in each table."""
+        return _together([table] * len(self.left_out))
 
 
 def in_order(parts: Sequence[Judged]) -> Judged:
@@ -168,3 +177,7 @@ def in_order(parts: Sequence[Judged]) -> Judged:
         np.concatenate([part.log_density for part in parts]),
         np.concatenate([part.weights for part in parts]),
     )
+
+
+def _together(tables: list[Table]) -> Table:
+    return tables[0] if len(tables) == 1 else Tables.stack(tables)

@@ -176,7 +176,7 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
 
     def _key(self, purpose: str) -> jax.Array:
         """A random key of the fitted seed for each purpose, so that no two share their numbers."""
-        purposes = ("start", "train", "validate", "predict", "sample", "condition")
+        purposes = ("start", "train", "validate", "predict", "sample", "condition", "rehearse")
         # The generator is named, so that JAX's global choice of one cannot change a loaded model's predictions.
         key = jax.random.key(self.config_["seed"], impl="threefry2x32")
         return jax.random.fold_in(key, purposes.index(purpose))
