@@ -58,7 +58,8 @@ PAPER_MNIST = PAPER | {
 
 def resolved(estimator, n_rows=1000, d_in=4):
     """The configuration of a fit, without the fit."""
-    return estimator._resolve(n_rows, np.random.default_rng(0).normal(size=(10, d_in)))
+    X = np.random.default_rng(0).normal(size=(10, d_in))
+    return estimator._resolve(estimator._situation(n_rows, X))
 
 
 @pytest.mark.parametrize(("preset", "expected"), [("paper", PAPER), ("paper-mnist", PAPER_MNIST)])
@@ -76,11 +77,10 @@ def test_images_are_scaled_as_a_whole_and_tables_by_columns():
         (images - 1, "compressed"),
         (images[:, :63], "compressed"),
     ):
-        assert DeepGPClassifier()._resolve(1000, X).preprocessing == scaling
-    assert (
-        DeepGPClassifier(preprocessing="standard")._resolve(1000, images).preprocessing
-        == "standard"
-    )
+        model = DeepGPClassifier()
+        assert model._resolve(model._situation(1000, X)).preprocessing == scaling
+    asked = DeepGPClassifier(preprocessing="standard")
+    assert asked._resolve(asked._situation(1000, images)).preprocessing == "standard"
 
 
 def test_many_inputs_take_smaller_steps():

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import logging
 import os
 import signal
 import sys
@@ -47,7 +48,7 @@ def command(function: Callable) -> Callable:
     @functools.wraps(function)
     def run(*args, **options):
         quiet, as_json = options.get("quiet", False), options.get("as_json", False)
-        with warnings.catch_warnings(), _ending_on_sigterm():
+        with warnings.catch_warnings(), _ending_on_sigterm(), _showing_errors():
             if quiet:
                 warnings.simplefilter("ignore")
             warnings.showwarning = _show_warning
@@ -85,11 +86,31 @@ def _ending_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextlib.contextmanager
+def _showing_errors() -> Iterator[None]:
+    """Show what the library logs as an error, though the command goes on."""
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            _show_error(record.getMessage())
+
+    handler, logger = Shown(logging.ERROR), logging.getLogger("bochner")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _show_error(message: str) -> None:
+    PlainConsole(stderr=True).print(f"Error: {message}", style="red", soft_wrap=True)
+
+
 def fail(message: str, code: int, as_json: bool = False) -> int:
     """Say what went wrong, and give the exit code."""
     if as_json:
         print(json.dumps({"error": message}))
-    PlainConsole(stderr=True).print(f"Error: {message}", style="red", soft_wrap=True)
+    _show_error(message)
     return code
 
 
@@ -112,6 +133,8 @@ def _exit_code(error: Exception) -> int | None:
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    if getattr(category, "logged", False):
+        return  # shown as an error
     PlainConsole(stderr=True).print(f"Warning: {message}", style="yellow", soft_wrap=True)
 
 

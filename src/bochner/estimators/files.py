@@ -25,6 +25,7 @@ from bochner.estimators.json_forms import (
     classes_from,
     classes_to_json,
     json_ready,
+    judged_from,
     listed,
     parameters_from,
     short,
@@ -50,7 +51,9 @@ _REQUIRED_OF_TASK = {
     "DeepGPRegressor": {"n_targets", "one_target"},
     "DeepGPClassifier": {"classes"},
 }
-_OPTIONAL = {"feature_names", "encoder", "target", "format_version", "bochner_version"}
+_OPTIONAL = {
+    "feature_names", "encoder", "target", "judged", "format_version", "bochner_version",
+}  # fmt: skip
 # What decides the names and shapes of the model's arrays.
 _STRUCTURE = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
@@ -145,6 +148,8 @@ def to_parts(estimator: BaseDeepGP) -> tuple[dict[str, np.ndarray], dict[str, An
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None:
         header["feature_names"] = [str(name) for name in names]
+    if hasattr(estimator, "judged_"):
+        header["judged"] = estimator.judged_
     if estimator._encoder is not None:
         header["encoder"] = estimator._encoder.to_json()
     if estimator._target_name is not None:
@@ -272,6 +277,8 @@ def _set_counts(estimator: BaseDeepGP, header: Mapping[str, Any]) -> None:
         weight = taken(header, name, float, lambda v: 0 <= v < math.inf, "finite, not below 0")
         setattr(estimator, name, weight)
     estimator.history_ = [_record_from(record) for record in taken(header, "history_", list)]
+    if "judged" in header:
+        estimator.judged_ = judged_from(taken(header, "judged", dict))
 
 
 def _record_from(record: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
@@ -18,11 +19,19 @@ from bochner.data.pixels import table_for_batches
 from bochner.data.scaling import BY_COLUMN, PREPROCESSINGS
 from bochner.data.spool import Spool
 from bochner.data.table import Table, TrainingData
+from bochner.estimators.comparing import Comparing
 from bochner.estimators.config import AUTO, Config
 from bochner.estimators.inputs import check_no_weights, warn_of_rounding
-from bochner.estimators.judging import mnll_of, try_depths
-from bochner.estimators.rows import Rows
-from bochner.estimators.settling import Settling
+from bochner.estimators.judging import (
+    DEPTHS,
+    Judged,
+    OwnRows,
+    brief,
+    mnll_of,
+    try_each,
+)
+from bochner.estimators.recipes import Situation, frequencies_are_open
+from bochner.estimators.rows import Rows, joined
 from bochner.estimators.sources import TrainingSource, is_source
 from bochner.members import Members, start_members
 from bochner.model import DeepGP
@@ -32,6 +41,7 @@ from bochner.training import (
     SCHEDULES,
     AbstractCallback,
     AbstractEngine,
+    Budget,
     Checkpoints,
     HeldOut,
     KLWeight,
@@ -47,6 +57,7 @@ _MAX_ROWS_FOR_BOUND = 10_000
 _MAX_ROWS_HELD_OUT_OF_STREAM = 20_000
 _PATIENCE = 10
 _FEW_STEPS = 100
+_TIME_TO_REHEARSE = 0.7
 
 
 @contextlib.contextmanager
@@ -77,7 +88,7 @@ def training_settings(config: Config) -> dict[str, Any]:
     }
 
 
-class Fitting(Settling):
+class Fitting(Comparing):
     """The way from data to a trained model: scaling, start, training, history, bound."""
 
     def fit(
@@ -113,9 +124,9 @@ class Fitting(Settling):
 
     def _fit(self, rows: Rows, validation: Any = None, *, more_to_come: bool = False) -> None:
         """Learn scaling and model from checked rows in memory."""
-        config = self._begin(rows, len(rows), more_to_come=more_to_come)
+        config = self._begin(rows, self._situation(len(rows), rows.X, more_to_come=more_to_come))
         self.total_weight_ = float(rows.weights.sum())
-        self._train(config, rows, validation)
+        self._train(config, rows, validation, more_to_come=more_to_come)
 
     def _fit_source(self, source: Any, target: str, validation: Any, ignore: Sequence[str]) -> None:
         """Learn from a table of named columns: encode them, and hold the rows in memory or stream them by size."""
@@ -146,7 +157,7 @@ class Fitting(Settling):
     ) -> None:
         """Learn scaling from a sample of the rows, and the model from all of them by way of the disk."""
         self.n_features_in_ = sample.X.shape[1]
-        config = self._begin(sample, n_rows, more_to_come=False)
+        config = self._begin(sample, self._situation(n_rows, sample.X))
         sample = self._scaled(sample)
         given = None if validation is None else self._validation_rows(validation)
         share = min(config.validation_fraction, _MAX_ROWS_HELD_OUT_OF_STREAM / n_rows)
@@ -165,20 +176,27 @@ class Fitting(Settling):
                 if self.checkpoint is not None:
                     digest.update(rows.digest().encode())
             self.total_weight_ = spool.total_weight + sum(part.weights.sum() for part in chosen)
-            self._learn(config, spool, _joined(chosen), sample, digest.hexdigest())
+            held_out = joined(chosen)
+            self._learn(config, spool, held_out, sample, digest.hexdigest())
+        with self._on_device():
+            # The sample may hold a few of the rows held out, of so many that they teach a simple model nothing.
+            self._compare(config, sample, held_out)
 
-    def _begin(self, rows: Rows, n_rows: int, *, more_to_come: bool) -> Config:
+    def _begin(self, rows: Rows, situation: Situation) -> Config:
         """Settle the configuration, and learn scaling and a new model from rows, unless `fit` goes on from one."""
-        if self.n_layers == AUTO and not self._goes_on():
-            self.depth_scores_ = try_depths(self, rows)
-        config = self._resolve(n_rows, rows.X, more_to_come=more_to_come)
-        if config.objective == "evidence":
-            self._check_all_at_once(config, n_rows)
+        self._seconds_tried = 0.0
         if self._goes_on():
+            self._take_back()
+            config = self._resolve(situation, n_layers=self.config_["n_layers"])
+            self._check_all_at_once(config, situation.n_rows)
             self._let_it_go_on()
             config = self._check_same_model(config)
             self.config_ = dataclasses.asdict(config)
             return config
+        for name in ("depth_scores_", "frequency_scores_", "judged_"):
+            vars(self).pop(name, None)
+        config = self._settled(rows, situation)
+        self._check_all_at_once(config, situation.n_rows)
         self.config_ = dataclasses.asdict(config)
         self._input_scaling = PREPROCESSINGS[config.preprocessing](rows.X)
         if config.preprocessing in BY_COLUMN:
@@ -187,6 +205,30 @@ class Fitting(Settling):
         self.model_ = self._start_model(config, rows.X.shape[1], rows.Y)
         self.history_ = []
         return config
+
+    def _settled(self, rows: Rows, situation: Situation) -> Config:
+        """Settle what is open: by the preset, and by trials on rows held out of them."""
+        n_layers = None
+        if self.n_layers == AUTO:
+            configs = {depth: self._resolve(situation, n_layers=depth) for depth in DEPTHS}
+            judged = try_each(self, rows, configs)
+            self.depth_scores_ = {depth: -one.mean for depth, one in judged.items()}
+            n_layers = min(self.depth_scores_, key=lambda depth: self.depth_scores_[depth])
+        config = self._resolve(situation, n_layers=n_layers)
+        # A training that goes on from a checkpoint must settle the same, however fast the machine is then.
+        repeatable = self.checkpoint is None or config.max_seconds is None
+        if self.preset != "auto" or not frequencies_are_open(situation) or not repeatable:
+            return config
+        started = time.monotonic()
+        wanting_free = dataclasses.replace(situation, free_frequencies=True)
+        configs = {
+            one.omega: one for one in (config, self._resolve(wanting_free, n_layers=n_layers))
+        }
+        judged = try_each(self, rows, {omega: brief(one) for omega, one in configs.items()})
+        self.frequency_scores_ = {omega: -one.mean for omega, one in judged.items()}
+        self._seconds_tried = time.monotonic() - started
+        free_ones_win = judged["var-fixed"].clearly_better_than(judged["prior-fixed"])
+        return configs["var-fixed" if free_ones_win else "prior-fixed"]
 
     def _start_model(self, config: Config, d_in: int, Y: np.ndarray) -> DeepGP | Members:
         likelihood = self._likelihoods[config.likelihood]
@@ -204,22 +246,60 @@ class Fitting(Settling):
         with self._on_device():
             return start_members(start, config.n_members, key=self._key("start"))
 
-    def _train(self, config: Config, rows: Rows, validation: Any = None) -> None:
+    def _train(
+        self, config: Config, rows: Rows, validation: Any = None, *, more_to_come: bool
+    ) -> None:
         rows = self._scaled(rows)
         if validation is None:
             kept, held_out = self._split(config, rows)
         else:
             kept, held_out = rows, self._validation_rows(validation)
+        own_rows = None
+        if held_out is None and not more_to_come:
+            own_rows = self._own_rows(config, kept)
         # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
         weights = self.total_weight_ / rows.weights.sum() * kept.weights
         with self._on_device():
             # Workers take the columns of a table, and the evidence all its rows, without gathering any.
             gathered = self.distributed is None and config.batch_size < len(kept.X)
+            gathered = gathered and own_rows is None
             table = (table_for_batches if gathered else Table.of)(kept.X, kept.Y, weights)
-        self._learn(config, table, held_out, rows, rows.digest() if self.checkpoint else "")
+        digest = rows.digest() if self.checkpoint else ""
+        judged = None
+        if own_rows is not None:
+            judged = self._rehearse(config, table, kept, own_rows)  # pyright: ignore[reportArgumentType]
+        self._learn(config, table, held_out, rows, digest, own_rows)
+        with self._on_device():
+            self._compare(config, kept, held_out, judged, may_replace=not more_to_come)
+
+    def _rehearse(
+        self, config: Config, table: Table, rows: Rows, own_rows: OwnRows
+    ) -> dict[str, Judged]:
+        """Train for half of the budget while members leave rows out, and judge them on those."""
+        tables = own_rows.to_learn_from(table)
+        self.trained_weight_ = tables.total_weight
+        budget = _parts(config.budget, self._seconds_tried)[0]
+        with self._on_device():
+            trained = train(
+                self.model_,
+                tables,
+                **{**training_settings(config), "budget": budget},
+                callbacks=self._listeners(0, _FIRST_HALF),
+                key=self._key("rehearse"),
+            )
+            judged = self._judged_by_members(config, rows, own_rows, table, trained.model)
+        self.model_ = trained.model
+        self.history_ = self._records(trained, 0, _FIRST_HALF)
+        return judged
 
     def _learn(
-        self, config: Config, data: TrainingData, held_out: Rows | None, sample: Rows, digest: str
+        self,
+        config: Config,
+        data: TrainingData,
+        held_out: Rows | None,
+        sample: Rows,
+        digest: str,
+        own_rows: OwnRows | None = None,
     ) -> None:
         """Train the model on scaled rows, and estimate the bound on a sample of them."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
@@ -230,33 +310,58 @@ class Fitting(Settling):
                 kl_warmup=config.kl_warmup,
                 precision=config.precision,
             )
+        learned_from, part = data, _WHOLE
+        budget = _left(config.budget, self._seconds_tried)
+        if own_rows is not None:
+            # All rows come back, in the form that the compiled program knows.
+            learned_from = own_rows.all_in(data)  # pyright: ignore[reportArgumentType]
+            part, budget = _SECOND_HALF, _parts(config.budget, self._seconds_tried)[1]
         with self._on_device(), self._engine() as engine:
             engine.check_same(lambda: f"{config} {data.total_weight} {sample.digest()}")
-            callbacks = list(self.callbacks or []) if engine.is_first else []
-            if self.verbose and engine.is_first:
-                callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
             trained = train(
                 self.model_,
-                data,
-                **training_settings(config),
+                learned_from,
+                **{**training_settings(config), "budget": budget},
                 held_out=self._judge(config, data, held_out),
-                callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
+                callbacks=self._listeners(n_past, part) if engine.is_first else [],
                 checkpoints=self._checkpoints(config, digest, held_out, engine),
                 engine=engine,
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.distribution_ = engine.report
-            self._keep(config, data, trained, sample)
+            self._keep(config, data, trained, sample, part)
 
-    def _keep(self, config: Config, data: TrainingData, trained: Trained, sample: Rows) -> None:
+    def _listeners(self, n_past: int, part: "_Part") -> "list[_InOwnUnits]":
+        callbacks = [(one, part.is_last) for one in self.callbacks or []]
+        if self.verbose:
+            bar = ProgressBar(type(self).__name__, n_rows=self.trained_weight_)
+            callbacks.append((bar, True))
+        return [
+            _InOwnUnits(one, lambda record: self._in_own_units(record, n_past, part), ends)
+            for one, ends in callbacks
+        ]
+
+    def _records(self, trained: Trained, n_past: int, part: "_Part") -> list[dict[str, Any]]:
+        return [
+            dataclasses.asdict(self._in_own_units(record, n_past, part))
+            for record in trained.history
+        ]
+
+    def _keep(
+        self,
+        config: Config,
+        data: TrainingData,
+        trained: Trained,
+        sample: Rows,
+        part: "_Part | None" = None,
+    ) -> None:
         """Make a trained model the estimator's own, with its history and its bound."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
         self.model_ = self._conditioned(config, data, trained.model)
-        self._warn_of_too_few_steps(config, trained.n_steps)
+        n_rehearsed = 0 if part is None or part.start == 0 else n_past
+        self._warn_of_too_few_steps(config, n_rehearsed + trained.n_steps)
         self.n_steps_ = n_past + trained.n_steps
-        self.history_ = self.history_ + [
-            dataclasses.asdict(self._in_own_units(record, n_past)) for record in trained.history
-        ]
+        self.history_ = self.history_ + self._records(trained, n_past, part or _WHOLE)
         self.elbo_ = self._bound(sample)  # of the posterior, which calibration leaves
         self.model_ = self._calibrated(config, data, self.model_)
 
@@ -348,11 +453,12 @@ class Fitting(Settling):
     def _scaled(self, rows: Rows) -> Rows:
         return Rows(self._input_scaling(rows.X), self._scaled_targets(rows.Y), rows.weights)
 
-    def _in_own_units(self, record: Record, n_past_steps: int) -> Record:
+    def _in_own_units(self, record: Record, n_past_steps: int, part: "_Part") -> Record:
         shift, mnll = self._target_scaling.log_jacobian, record.held_out_mnll
         return dataclasses.replace(
             record,
             step=record.step + n_past_steps,
+            fraction=part.start + part.share * record.fraction,
             elbo=record.elbo - self.trained_weight_ * shift,
             ell=record.ell - self.trained_weight_ * shift,
             held_out_mnll=None if mnll is None else mnll + shift,
@@ -373,9 +479,11 @@ class Fitting(Settling):
         if not hasattr(self, "model_"):
             self._fit(rows, more_to_come=True)
             return
+        self._take_back()
         self._let_it_go_on()
+        self._seconds_tried = 0.0
         self.total_weight_ += float(rows.weights.sum())
-        self._train(Config(**self.config_), rows)
+        self._train(Config(**self.config_), rows, more_to_come=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -383,28 +491,57 @@ class _InOwnUnits:
     """A callback that is told of records in the targets' units."""
 
     callback: AbstractCallback
-    convert: Callable[[Record, int], Record]
-    n_past_steps: int
+    convert: Callable[[Record], Record]
+    ends: bool
 
     def on_record(self, record: Record) -> None:
-        self.callback.on_record(self.convert(record, self.n_past_steps))
+        self.callback.on_record(self.convert(record))
 
     def on_end(self) -> None:
-        self.callback.on_end()
+        if self.ends:
+            self.callback.on_end()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """A part of a training, by the share of it that lies before and that it is."""
+
+    start: float = 0.0
+    share: float = 1.0
+
+    @property
+    def is_last(self) -> bool:
+        return self.start + self.share == 1.0
+
+
+_WHOLE, _FIRST_HALF, _SECOND_HALF = _Part(), _Part(0.0, 0.5), _Part(0.5, 0.5)
+
+
+def _left(budget: Budget, seconds_tried: float) -> Budget:
+    """Take from a budget the time that trials took, up to a half of it."""
+    if budget.max_seconds is None:
+        return budget
+    left = max(budget.max_seconds - seconds_tried, 0.5 * budget.max_seconds)
+    return Budget(budget.max_steps, left)
+
+
+def _parts(budget: Budget, seconds_tried: float) -> tuple[Budget, Budget]:
+    """Give two halves of a budget; of its time the first has more, in which the program is compiled."""
+    seconds = _left(budget, seconds_tried).max_seconds
+    first_time, rest_time = None, None
+    if seconds is not None:
+        first_time = _TIME_TO_REHEARSE * seconds
+        rest_time = seconds - first_time
+    if budget.max_steps is None:
+        return Budget(None, first_time), Budget(None, rest_time)
+    first = -(-budget.max_steps // 2)
+    return Budget(first, first_time), Budget(budget.max_steps - first, rest_time)
 
 
 @eqx.filter_jit
 def _kl(model: DeepGP | Members) -> jax.Array:
     """Compute the KL as one program: its many small parts would take longer to compile."""
     return model.kl()
-
-
-def _joined(parts: list[Rows]) -> Rows | None:
-    parts = [part for part in parts if len(part)]
-    if not parts:
-        return None
-    columns = ((part.X, part.Y, part.weights) for part in parts)
-    return Rows(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
 def _listed(value: Any) -> Any:

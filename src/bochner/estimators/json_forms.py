@@ -1,5 +1,6 @@
 """Values of estimators as plain JSON and back: parameters, classes, and checks of what a header holds."""
 
+import math
 import re
 import reprlib
 from collections.abc import Callable, Mapping
@@ -125,6 +126,28 @@ def _parameter_from_json(value: Any) -> Any:
     if form == "dict" and isinstance(items, list):
         return {_parameter_from_json(k): _parameter_from_json(v) for k, v in items}
     raise ModelFileError(f"a parameter has an unknown form: {reprlib.repr(value)}.")
+
+
+def judged_from(judged: dict[str, Any]) -> dict[str, Any]:
+    """Give what a fit and simpler models are worth back, after checking it.
+
+    Example:
+        >>> from bochner.estimators.json_forms import judged_from
+        >>> judged = {"model": -1.0, "constant": -2.0, "n_rows": 9, "rows": "held out", "predicts": "model"}
+        >>> judged_from(judged) == judged
+        True
+    """
+    densities = {"model": True, "constant": True, "linear": False}
+    unknown = judged.keys() - {*densities, "n_rows", "rows", "predicts"}
+    if unknown:
+        raise ModelFileError(f"its judgement holds {listed(unknown)}.")
+    for name, required in densities.items():
+        if required or name in judged:
+            taken(judged, name, float, math.isfinite, "finite")
+    taken(judged, "n_rows", int, lambda n: n > 0, "above 0")
+    taken(judged, "rows", str)
+    taken(judged, "predicts", str, lambda name: name in judged and name in densities, "a model")
+    return judged
 
 
 def json_ready(value: Any) -> Any:

@@ -1,39 +1,183 @@
-"""Held-out rows: how good a model is on them, and which depth they favor."""
+"""Rows that a model has not seen: how good it is on them, which settings they favor, who leaves which ones out."""
 
 import copy
-from typing import Any
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Bool, Float
 
+from bochner.data.table import Table, Tables
+from bochner.estimators.config import Config
 from bochner.estimators.rows import Rows
 from bochner.prediction import LogDensity, Posterior
 
-_DEPTHS = (1, 2, 3)
-_SHARE_TO_JUDGE_DEPTHS = 0.2
-_MAX_ROWS_TO_TRY_DEPTHS = 20_000
+DEPTHS = (1, 2, 3)
+"""Numbers of layers that `n_layers="auto"` tries."""
+
+_SHARE_TO_JUDGE = 0.2
+_MAX_ROWS_TO_TRY = 20_000
+_SHARE_OF_A_TRIAL = 8
+_ERRORS_BEYOND_NOISE = 2.0
+_MOST_A_ROW_TELLS_OF_NOISE = 5.0
+_SHARE_OF_A_MEMBER = 8
+_FEWEST_ROWS_TO_LEAVE_OUT = 40
+
+Name = TypeVar("Name")
+
+
+class WorseThanSimplerModelWarning(UserWarning):
+    """On rows that it has not seen, a fit is worse than a constant or linear model.
+
+    Attributes:
+        logged: its words are logged as an error, too.
+    """
+
+    logged = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """How probable some rows are under a model that has not seen them, in the units of the targets.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.estimators.judging import Judged
+        >>> weights = np.ones(100)
+        >>> good, bad = (Judged(np.full(100, value), weights) for value in (-1.0, -2.0))
+        >>> good.clearly_better_than(bad), good.clearly_better_than(good)
+        (True, False)
+    """
+
+    log_density: Float[np.ndarray, " n"]
+    weights: Float[np.ndarray, " n"]
+
+    @property
+    def mean(self) -> float:
+        """The mean over rows, each counted by its weight."""
+        return float(np.average(self.log_density, weights=self.weights))
+
+    def clearly_better_than(self, other: "Judged") -> bool:
+        """Tell whether the mean is higher on the same rows by more than two standard errors of the difference.
+
+        A difference in one row counts in full for the mean, and up to five nats for its standard error: one row that a
+        model thinks impossible is no noise.
+        """
+        difference = self.log_density - other.log_density
+        bounded = np.clip(difference, -_MOST_A_ROW_TELLS_OF_NOISE, _MOST_A_ROW_TELLS_OF_NOISE)
+        shares = self.weights / self.weights.sum()
+        error = np.sqrt(np.sum((shares * (bounded - shares @ bounded)) ** 2))
+        return bool(shares @ difference > _ERRORS_BEYOND_NOISE * error)
+
+
+def log_density_of(posterior: Posterior, rows: Rows) -> Float[np.ndarray, " n"]:
+    """Compute each row's log predictive density, in the scaled targets' units."""
+    return posterior.map_rows(LogDensity(), rows.X, Y=rows.Y)
 
 
 def mnll_of(posterior: Posterior, rows: Rows) -> float:
     """Compute the mean negative log-likelihood of scaled rows, each counted by its weight."""
-    log_density = posterior.map_rows(LogDensity(), rows.X, Y=rows.Y)
-    return float(-np.average(log_density, weights=rows.weights))
+    return float(-np.average(log_density_of(posterior, rows), weights=rows.weights))
 
 
-def try_depths(estimator: Any, rows: Rows) -> dict[int, float]:
-    """Fit one model of each depth to most of the rows, and give their MNLL on the others, in the targets' units."""
-    if len(rows) > _MAX_ROWS_TO_TRY_DEPTHS:
+def try_each(estimator: Any, rows: Rows, configs: Mapping[Name, Config]) -> dict[Name, Judged]:
+    """Fit one model of each configuration to most of the rows, and judge it on the others."""
+    if len(rows) > _MAX_ROWS_TO_TRY:
         generator = np.random.default_rng(0)
-        rows = rows[generator.permutation(len(rows))[:_MAX_ROWS_TO_TRY_DEPTHS]]
+        rows = rows[generator.permutation(len(rows))[:_MAX_ROWS_TO_TRY]]
     order = np.random.default_rng(1).permutation(len(rows))
-    n_held_out = max(round(_SHARE_TO_JUDGE_DEPTHS * len(rows)), 1)
-    kept, judged = rows[np.sort(order[n_held_out:])], rows[np.sort(order[:n_held_out])]
-    scores = {}
-    for depth in _DEPTHS:
-        trial = copy.copy(estimator).set_params(
-            n_layers=depth, checkpoint=None, resume=False, warm_start=False
-        )
+    n_judged = max(round(_SHARE_TO_JUDGE * len(rows)), 1)
+    kept, judged = rows[np.sort(order[n_judged:])], rows[np.sort(order[:n_judged])]
+    return {name: _tried(estimator, config, kept, judged) for name, config in configs.items()}
+
+
+def _tried(estimator: Any, config: Config, kept: Rows, judged: Rows) -> Judged:
+    trial = copy.copy(estimator)
+    names = trial.get_params().keys() & vars(config).keys()
+    trial.set_params(**{name: getattr(config, name) for name in names})
+    trial.set_params(
+        random_state=config.seed, checkpoint=None, resume=False, warm_start=False, callbacks=None
+    )
+    trial._is_trial = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they say of a trial, they will say of the fit
         trial._fit(kept)
-        with trial._on_device():
-            mnll = mnll_of(trial._posterior(), trial._scaled(judged))
-        scores[depth] = mnll + trial._target_scaling.log_jacobian
-    return scores
+    with trial._on_device():
+        scaled = log_density_of(trial._posterior(), trial._scaled(judged))
+    return Judged(scaled - trial._target_scaling.log_jacobian, judged.weights)
+
+
+def brief(config: Config) -> Config:
+    """Give the configuration of a trial, which takes an eighth of the time that the fit will take.
+
+    Example:
+        >>> from bochner import DeepGPRegressor
+        >>> from bochner.estimators.config import Config
+        >>> from bochner.estimators.judging import brief
+        >>> fitted = DeepGPRegressor(n_members=2, max_steps=40, random_state=0).fit([[0.0], [1.0]], [0.0, 1.0])
+        >>> trial = brief(Config(**fitted.config_))
+        >>> trial.n_members, trial.max_steps
+        (1, 10)
+    """
+    steps, seconds = config.max_steps, config.max_seconds
+    if steps is not None:
+        steps = max(min(steps * config.n_members // _SHARE_OF_A_TRIAL, steps), 1)
+    if seconds is not None:
+        seconds = seconds / _SHARE_OF_A_TRIAL
+    return dataclasses.replace(config, n_members=1, max_steps=steps, max_seconds=seconds)
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnRows:
+    """Rows that each member leaves out for itself, so that a small table can judge a model and still teach it.
+
+    Attributes:
+        left_out: which member leaves out which row; no row is left out by two.
+    """
+
+    left_out: Bool[np.ndarray, "members n"]
+
+    @classmethod
+    def draw(cls, n_members: int, n_rows: int, seed: int) -> "OwnRows | None":
+        """Draw an eighth of the rows for each member, at most all of them in total; none of a very small table.
+
+        Example:
+            >>> from bochner.estimators.judging import OwnRows
+            >>> OwnRows.draw(4, 80, seed=0).left_out.sum(axis=1).tolist()
+            [10, 10, 10, 10]
+        """
+        if n_rows < _FEWEST_ROWS_TO_LEAVE_OUT:
+            return None
+        owners = np.random.default_rng(seed).permutation(n_rows) % max(
+            n_members, _SHARE_OF_A_MEMBER
+        )
+        return cls(owners[None, :] == np.arange(n_members)[:, None])
+
+    def tables(self, table: Table) -> list[Table]:
+        """Give each member the table in which its own rows weigh nothing, which is as if they were not there."""
+        return [
+            Table(table.X, table.Y, table.weights * ~left_out)  # pyright: ignore[reportOperatorIssue]
+            for left_out in self.left_out
+        ]
+
+    def to_learn_from(self, table: Table) -> Table:
+        """Give what the members learn from."""
+        return _together(self.tables(table))
+
+    def all_in(self, table: Table) -> Table:
+        """Give the same with all rows in each table."""
+        return _together([table] * len(self.left_out))
+
+
+def in_order(parts: Sequence[Judged]) -> Judged:
+    """Put parts together."""
+    return Judged(
+        np.concatenate([part.log_density for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+    )
+
+
+def _together(tables: list[Table]) -> Table:
+    return tables[0] if len(tables) == 1 else Tables.stack(tables)

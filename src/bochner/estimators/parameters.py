@@ -129,6 +129,7 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
     n_features_in_: int  # set by scikit-learn's validation
     config_: dict[str, Any]
     depth_scores_: dict[int, float]
+    frequency_scores_: dict[str, float]
     model_: DeepGP | Members
     _target_scaling: TargetScaling
 
@@ -177,7 +178,7 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
 
     def _key(self, purpose: str) -> jax.Array:
         """A random key of the fitted seed for each purpose, so that no two share their numbers."""
-        purposes = ("start", "train", "validate", "predict", "sample", "condition")
+        purposes = ("start", "train", "validate", "predict", "sample", "condition", "rehearse")
         # The generator is named, so that JAX's global choice of one cannot change a loaded model's predictions.
         key = jax.random.key(self.config_["seed"], impl="threefry2x32")
         return jax.random.fold_in(key, purposes.index(purpose))
@@ -203,9 +204,14 @@ class Parameters(BaseEstimator, metaclass=ABCMeta):
         platform = None if self.device is None else str(self.device).partition(":")[0]
         return self.distributed.engine(platform)
 
-    def _posterior(self, n_draws: int | None = None, key: jax.Array | None = None) -> Posterior:
+    def _posterior(
+        self,
+        n_draws: int | None = None,
+        key: jax.Array | None = None,
+        model: DeepGP | Members | None = None,
+    ) -> Posterior:
         return Posterior.draw(
-            self.model_,
+            self.model_ if model is None else model,
             n_draws=n_draws or self.config_["n_mc_predict"],
             key=self._key("predict") if key is None else key,
         )

@@ -9,9 +9,12 @@ import numpy as np
 
 _SMALL, _SMALL_FOR_CLASSES_OF_MANY = 4_000, 10_000
 _FEW_TO_SPARE = 2_000
+_HELD_OUT, _ENOUGH_HELD_OUT = 0.1, 2_000
 _MANY_INPUTS, _VERY_MANY_INPUTS = 32, 256
 _MOST_FEATURES_TO_INTEGRATE = 500
 _LEAST_ROWS_FOR_MORE_FEATURES = 250
+_LEAST_ROWS_A_LENGTHSCALE = 20
+_ENOUGH_TO_TRY_MANY = 1_000
 _SECONDS_A_MEMBER = 30  # of a large table
 _MANY_LAYERS = 10
 
@@ -26,6 +29,8 @@ class Situation:
         classification: whether the task is classification.
         pixels: whether the inputs look like the pixels of an image.
         all_at_once: whether these are all rows that there will be, and one process has them all.
+        alone: whether the fit is one by itself, which may hold rows out and try settings on them.
+        free_frequencies: whether held-out rows prefer free frequencies.
         asked: what the user has set.
     """
 
@@ -34,6 +39,8 @@ class Situation:
     classification: bool
     pixels: bool = False
     all_at_once: bool = True
+    alone: bool = True
+    free_frequencies: bool = False
     asked: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -93,6 +100,8 @@ def auto(situation: Situation) -> dict[str, Any]:
     """Settings that work on raw tables, by size; `docs/recipes.md` says why and what was measured."""
     recipe = {
         **paper(situation),
+        # Free ones overfit most tables, so they need held-out rows: to be chosen, and to be stopped.
+        "omega": "var-fixed" if situation.free_frequencies else "prior-fixed",
         "width": 10,
         "frequencies": "orthogonal",
         "feed_inputs": True,
@@ -112,9 +121,9 @@ def auto(situation: Situation) -> dict[str, Any]:
         # Through so many layers exact ones explode.
         recipe["gradients"] = "clipped"
     many_inputs = situation.d_in >= _MANY_INPUTS
-    classes_of_many = many_inputs and situation.classification and not situation.pixels
+    classes_of_many = _classes_of_many(situation)
     if situation.n_rows >= (_SMALL_FOR_CLASSES_OF_MANY if classes_of_many else _SMALL):
-        recipe["n_random_features"] = 200
+        recipe |= {"n_random_features": 200, "validation_fraction": _share_to_hold_out(situation)}
         if situation.classification:
             # Classes repay members rather than steps, once each row was seen some fifty times.
             steps = min(max(situation.n_rows // 10, 8_000), 24_000)
@@ -122,18 +131,12 @@ def auto(situation: Situation) -> dict[str, Any]:
             return {**recipe, "n_members": members, "lengthscale_factor": 0.25, "max_steps": steps}
         members = _members_in_time(situation, 2, _SECONDS_A_MEMBER)
         return {**recipe, "n_members": members, "lengthscale_factor": 0.5, "max_steps": 15_000}
-    if many_inputs:
-        # Random frequencies miss the directions that matter among many inputs; held-out rows guard the free ones.
-        recipe |= {"n_random_features": _few_features(situation), "validation_fraction": 0.1}
-        if not classes_of_many:
-            return {**recipe, "max_steps": 5_000}
-        # Few columns decide at a time. Each member soon is too sure of itself, and the mixture is not.
-        recipe |= {"frequencies": "sparse", "n_members": 8}
-        if situation.n_rows < _FEW_TO_SPARE or {"max_steps", "max_seconds"} & set(situation.asked):
-            return {**recipe, "max_steps": 1_500}
-        return {**recipe, "validation_fraction": 0.0, "max_steps": 1_000}
-    # Free frequencies would overfit.
-    recipe["omega"] = "prior-fixed"
+    if (
+        situation.n_rows < _LEAST_ROWS_A_LENGTHSCALE * situation.d_in
+        and not situation.classification
+    ):
+        # A lengthscale for each of so many inputs would fit noise.
+        recipe["ard"] = False
     if _last_layer_can_be_integrated(situation):
         seconds = 1 + situation.n_rows / 300
         # Twice as many features pay, where there is time for them in all members.
@@ -152,7 +155,48 @@ def auto(situation: Situation) -> dict[str, Any]:
             "max_steps": 800,
             "n_mc_predict": 200,
         }
-    return {**recipe, "n_random_features": _few_features(situation), "max_steps": 10_000}
+    recipe["n_random_features"] = _few_features(situation)
+    if not many_inputs:
+        return {**recipe, "max_steps": 10_000}
+    recipe["validation_fraction"] = _HELD_OUT
+    if not classes_of_many:
+        return {**recipe, "max_steps": 5_000}
+    # Few columns decide at a time. Each member soon is too sure of itself, and the mixture is not.
+    recipe |= {"frequencies": "sparse", "n_members": 8}
+    lasting = {"max_steps", "max_seconds"} & set(situation.asked)
+    if situation.n_rows < _FEW_TO_SPARE or lasting or situation.free_frequencies:
+        return {**recipe, "max_steps": 1_500}
+    return {**recipe, "validation_fraction": 0.0, "max_steps": 1_000}
+
+
+def frequencies_are_open(situation: Situation) -> bool:
+    """Whether held or free frequencies are to be chosen on held-out rows: nobody has said, and there are enough rows.
+
+    Example:
+        >>> from bochner.estimators.recipes import Situation, frequencies_are_open
+        >>> [frequencies_are_open(Situation(n_rows, 5, classification=False)) for n_rows in (900, 9000)]
+        [False, True]
+    """
+    many_inputs = situation.d_in >= _MANY_INPUTS and not _last_layer_can_be_integrated(situation)
+    return (
+        situation.n_rows >= (_ENOUGH_TO_TRY_MANY if many_inputs else _SMALL)
+        and "omega" not in situation.asked
+        and situation.alone
+        and situation.all_at_once
+    )
+
+
+def _classes_of_many(situation: Situation) -> bool:
+    """Whether these are classes that depend on many columns, such as counts of words."""
+    many = situation.d_in >= _MANY_INPUTS
+    return many and situation.classification and not situation.pixels
+
+
+def _share_to_hold_out(situation: Situation) -> float:
+    """Share of a large table's rows that say when to stop, and how good the model is; none where training goes on."""
+    if not (situation.alone and situation.all_at_once):
+        return 0.0
+    return min(_HELD_OUT, _ENOUGH_HELD_OUT / situation.n_rows)
 
 
 def _preprocessing(situation: Situation) -> str:

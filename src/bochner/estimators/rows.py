@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -35,3 +36,12 @@ class Rows:
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
+
+
+def joined(parts: Sequence[Rows]) -> Rows | None:
+    """Put rows together; None where there are none."""
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return None
+    columns = ((part.X, part.Y, part.weights) for part in parts)
+    return Rows(*(np.concatenate(column) for column in zip(*columns, strict=True)))

@@ -1,6 +1,7 @@
 """Which configuration a fit has, and what it goes on from."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -23,17 +24,32 @@ _MODEL_FIELDS = (
 class Settling(Parameters):
     """From the parameters that a user has set to a checked configuration: for a new model, or for a fitted one."""
 
-    def _resolve(self, n_rows: int, X: np.ndarray, *, more_to_come: bool = False) -> Config:
-        """Fill open parameters from the preset, which looks at some or all rows of X, and check them all."""
-        check_choice("preset", self.preset, PRESETS)
-        names = {field.name for field in dataclasses.fields(Config)}
-        given = {name: value for name, value in self.get_params().items() if name in names}
-        if given["n_layers"] == AUTO:
-            given["n_layers"] = min(self.depth_scores_, key=lambda depth: self.depth_scores_[depth])
+    def _situation(
+        self, n_rows: int, X: np.ndarray, *, more_to_come: bool = False, together: bool = False
+    ) -> Situation:
+        """Sum up what presets may look at; X are some or all of the rows."""
         apart = more_to_come or bool(self.warm_start) or self.distributed is not None
-        situation = Situation(
-            n_rows, X.shape[1], self._classification, pixels=like_pixels(X), all_at_once=not apart
+        return Situation(
+            n_rows,
+            X.shape[1],
+            self._classification,
+            pixels=like_pixels(X),
+            all_at_once=not apart,
+            alone=not together,
+            asked={name: value for name, value in self._given().items() if value is not None},
         )
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters that a configuration has, as the user has set them."""
+        names = {field.name for field in dataclasses.fields(Config)}
+        return {name: value for name, value in self.get_params().items() if name in names}
+
+    def _resolve(self, situation: Situation, *, n_layers: int | None = None) -> Config:
+        """Fill open parameters from the preset and check them all; `n_layers` takes the place of "auto"."""
+        check_choice("preset", self.preset, PRESETS)
+        given = self._given()
+        if given["n_layers"] == AUTO:
+            given["n_layers"] = n_layers
         values = fill(given, self.preset, situation)
         if self.checkpoint is not None and not isinstance(self.random_state, int | np.integer):
             raise ValueError(
@@ -56,6 +72,8 @@ class Settling(Parameters):
 
     def _check_all_at_once(self, config: Config, n_rows: int) -> None:
         """Refuse batches, several processes, and rows to come, where the user wants the last layer exact."""
+        if config.objective != "evidence":
+            return
         if self.warm_start or self.distributed is not None or config.batch_size < n_rows:
             raise ValueError(
                 f'`objective="evidence"` uses all {n_rows:,} rows in each step, in one process, and its model cannot '

@@ -113,7 +113,7 @@ def _prepare(estimator: Fitting, X: Any, y: Any) -> tuple[Config, Rows]:
     """Learn scaling and start the model of one estimator; give its configuration and scaled rows."""
     estimator._encoder = estimator._target_name = None
     rows = estimator._rows_to_fit(X, y, None)
-    config = estimator._begin(rows, len(rows), more_to_come=False)
+    config = estimator._begin(rows, estimator._situation(len(rows), rows.X, together=True))
     estimator.total_weight_ = float(rows.weights.sum())
     return config, estimator._scaled(rows)
 
