@@ -209,3 +209,14 @@ def test_images_made_on_the_fly_are_not_written_as_a_table(call, tmp_path):
     result = call("datasets", "get", "mnist8m", "-o", tmp_path / "digits.csv", code=1)
     assert "made on the fly" in " ".join(result.output.split())
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_a_simpler_one_replaces_is_told_as_an_error_and_written(call, tmp_path):
+    make_frame().to_csv(tmp_path / "flats.csv", index=False)
+    result = call(
+        "fit", tmp_path / "flats.csv", "--target", "price", "--model", tmp_path / "model",
+        "--ignore", "id", "--max-steps", 3,
+    )  # fmt: skip
+    assert result.output.count("worse than a linear one") == 1
+    assert "Error: the fitted model" in result.output
+    assert load(tmp_path / "model").judged_["predicts"] == "linear"

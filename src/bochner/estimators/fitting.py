@@ -73,11 +73,11 @@ def restored_on_failure(*estimators: Any) -> Iterator[None]:
         raise
 
 
-def training_settings(config: Config) -> dict[str, Any]:
-    """What the configuration says to `train`."""
+def training_settings(config: Config, budget: Budget | None = None) -> dict[str, Any]:
+    """What the configuration says to `train`; a part of the training has a budget of its own."""
     return {
         "plan": config.plan,
-        "budget": config.budget,
+        "budget": budget or config.budget,
         "batch_size": config.batch_size,
         "learning_rate": config.learning_rate,
         "schedule": SCHEDULES[config.schedule],
@@ -283,7 +283,7 @@ class Fitting(Comparing):
             trained = train(
                 self.model_,
                 tables,
-                **{**training_settings(config), "budget": budget},
+                **training_settings(config, budget),
                 callbacks=self._listeners(0, _FIRST_HALF),
                 key=self._key("rehearse"),
             )
@@ -321,7 +321,7 @@ class Fitting(Comparing):
             trained = train(
                 self.model_,
                 learned_from,
-                **{**training_settings(config), "budget": budget},
+                **training_settings(config, budget),
                 held_out=self._judge(config, data, held_out),
                 callbacks=self._listeners(n_past, part) if engine.is_first else [],
                 checkpoints=self._checkpoints(config, digest, held_out, engine),
@@ -527,15 +527,13 @@ def _left(budget: Budget, seconds_tried: float) -> Budget:
 
 def _parts(budget: Budget, seconds_tried: float) -> tuple[Budget, Budget]:
     """Give two halves of a budget; of its time the first has more, in which the program is compiled."""
-    seconds = _left(budget, seconds_tried).max_seconds
-    first_time, rest_time = None, None
+    steps, seconds = budget.max_steps, _left(budget, seconds_tried).max_seconds
+    of_steps = (None, None) if steps is None else (steps - steps // 2, steps // 2)
+    of_time = (None, None)
     if seconds is not None:
-        first_time = _TIME_TO_REHEARSE * seconds
-        rest_time = seconds - first_time
-    if budget.max_steps is None:
-        return Budget(None, first_time), Budget(None, rest_time)
-    first = -(-budget.max_steps // 2)
-    return Budget(first, first_time), Budget(budget.max_steps - first, rest_time)
+        of_time = (_TIME_TO_REHEARSE * seconds, (1 - _TIME_TO_REHEARSE) * seconds)
+    first, second = (Budget(*part) for part in zip(of_steps, of_time, strict=True))
+    return first, second
 
 
 @eqx.filter_jit

@@ -92,9 +92,15 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         config_: every setting of the fit, with the value used.
         depth_scores_: held-out MNLL of each number of layers, with `n_layers="auto"`.
         distribution_: with `Asynchronous`, what happened: updates, staleness, pushes dropped or refused, losses.
+        frequency_scores_: held-out MNLL of held (`"prior-fixed"`) and free (`"var-fixed"`) frequencies, where both were
+            tried.
         elbo_: the bound on the training data at the end, in the units of y. With `omega="var-fixed"` the held epsilon
             acts as a parameter, so it is not strictly a bound on the evidence: compare models by it with care.
         history_: a list of records over the training: bound, expected log-likelihood, KL, held-out MNLL, seconds.
+        judged_: mean log-likelihood of rows not seen, in the units of y, under the `"model"` as it was trained, and
+            under a `"constant"` and a `"linear"` one; `"n_rows"`, how many; `"rows"`, which: those `"held out"`, or
+            `"by members"`, which left them out for half of the training; and what `"predicts"`. Where the model is
+            clearly worse a fit says so, and if it chose its settings itself the better one takes the model's place.
         model_: the `DeepGP` itself, or `Members`.
         n_steps_: training steps done.
         relevance_: how much each input matters.
