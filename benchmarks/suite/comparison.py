@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.suite import pairing, systems, tables
+from benchmarks.suite import pairing, standing, systems, tables
 from benchmarks.suite.records import read
 
 
@@ -15,14 +15,7 @@ def changes(folder: Path, other: Path) -> list[tuple[str, str, pairing.Differenc
     found = []
     for system in systems.NAMES:
         for name in tables.NAMES:
-            one, two = (
-                {
-                    split: record
-                    for split in tables.splits_of(name)
-                    if pairing.is_whole(record := records.get((system, name, split)))
-                }
-                for records in (here, there)
-            )
+            one, two = (standing.by_split(records, system, name) for records in (here, there))
             gain = pairing.difference(one, two, name)
             if gain is not None:
                 found.append((system, name, gain))

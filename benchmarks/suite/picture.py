@@ -25,7 +25,10 @@ def draw(records: Mapping[Key, Record], path: Path) -> None:
         return
     order = sorted(leads, key=lambda name: leads[name][1].value)
     rivals = [name for name in systems.NAMES if any(leads[one][0] == name for one in order)]
-    colors = dict(zip(rivals, plt.colormaps["tab10"].colors, strict=False))
+    colors = {
+        rival: plt.colormaps["tab20"](2 * place % 20 + place // 10)
+        for place, rival in enumerate(rivals)
+    }
     figure, axes = plt.subplots(figsize=(7.5, 0.19 * len(order) + 1.4), layout="constrained")
     for rival in rivals:
         places = [place for place, name in enumerate(order) if leads[name][0] == rival]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pandas.util import hash_pandas_object
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -104,7 +105,7 @@ class Frame:
         """Give further rows; values that training rows lack are missing."""
         frame = _plain(inputs)
         for name, kind in self.categories.items():
-            frame[name] = frame[name].where(frame[name].isin(kind.categories))
+            frame[name] = frame[name].where(frame[name].isin(list(kind.categories)))
         return frame.astype(self.categories)
 
 
@@ -213,4 +214,4 @@ def _codes(table: pa.Table) -> pd.Series:
     frame = _plain(table)
     text = [name for name in frame.columns if frame[name].dtype == object]
     filled = frame.assign(**{name: frame[name].fillna("(missing)") for name in text})
-    return pd.util.hash_pandas_object(filled, index=False)
+    return hash_pandas_object(filled, index=False)  # pyright: ignore[reportCallIssue]

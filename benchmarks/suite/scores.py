@@ -96,7 +96,7 @@ def _ece_by_chance(probabilities: np.ndarray) -> float:
 def _crps(prediction: Regression, y: np.ndarray) -> Any:
     law = prediction.law
     if prediction.draws is not None:
-        return scoringrules.crps_ensemble(y, prediction.draws, estimator="pwm")
+        return scoringrules.crps_ensemble(y, prediction.draws, estimator="pwm")  # pyright: ignore[reportArgumentType]
     assert isinstance(law, GaussianMixture)  # as all laws without draws are
     if len(law.means) == 1:
         return scoringrules.crps_normal(y, law.means[0], law.deviations[0])

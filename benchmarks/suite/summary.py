@@ -210,7 +210,8 @@ def _all_splits(found: Mapping[Key, Record]) -> list[str]:
             cells = []
             for score in ("log_likelihood", "crps", "rmse", "coverage_90"):
                 values = [one[score] for one in scores]
-                cells.append(f"{_number(np.mean(values))} ± {_number(np.std(values, ddof=1))}")
+                mean, deviation = float(np.mean(values)), float(np.std(values, ddof=1))
+                cells.append(f"{_number(mean)} ± {_number(deviation)}")
             rows.append([name, *cells])
     if not rows:
         return []

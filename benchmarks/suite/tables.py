@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
+import pyarrow.parquet as parquet
 
 _PARQUET = {
     "abalone": 4177, "adult": 32561, "airfoil": 1503, "autompg": 392, "autoPrice": 159, "banana": 5300, "bike": 17379,
@@ -185,7 +185,7 @@ def _parquet(name: str) -> Table:
         raise FileNotFoundError(
             f"BOCHNER_DATA is not set; it must name the folder that holds suite/{name}.parquet."
         )
-    rows = pa.parquet.read_table(Path(folder) / "suite" / f"{name}.parquet")
+    rows = parquet.read_table(Path(folder) / "suite" / f"{name}.parquet")
     told = {key.decode(): value.decode() for key, value in rows.schema.metadata.items()}
     return Table(
         rows.replace_schema_metadata(None), told["target"], told["task"] == "classification"

@@ -49,9 +49,9 @@ class Shape:
 
 
 SHAPES = {
-    "RBF": Shape(_rbf, lambda lengthscales: RBF(lengthscales)),
-    "Matern 5/2": Shape(_matern_52, lambda lengthscales: Matern(lengthscales, nu=2.5)),
-    "Matern 3/2": Shape(_matern_32, lambda lengthscales: Matern(lengthscales, nu=1.5)),
+    "RBF": Shape(_rbf, lambda lengthscales: RBF(lengthscales)),  # pyright: ignore[reportArgumentType]
+    "Matern 5/2": Shape(_matern_52, lambda lengthscales: Matern(lengthscales, nu=2.5)),  # pyright: ignore[reportArgumentType]
+    "Matern 3/2": Shape(_matern_32, lambda lengthscales: Matern(lengthscales, nu=1.5)),  # pyright: ignore[reportArgumentType]
 }
 
 
@@ -73,7 +73,7 @@ class Hyperparameters:
 
     @classmethod
     def of(cls, vector: np.ndarray) -> "Hyperparameters":
-        return cls(*(float(value) for value in vector[:3]), vector[3:])
+        return cls(*(float(value) for value in vector[:3]), vector[3:])  # pyright: ignore[reportCallIssue]
 
     @property
     def vector(self) -> np.ndarray:
@@ -204,10 +204,10 @@ def _with_diagonal(K: np.ndarray, added: np.ndarray) -> np.ndarray:
 
 def _inverse(K: np.ndarray) -> tuple[np.ndarray, float]:
     """Invert a positive definite matrix, which is overwritten; give the log of its determinant too."""
-    factor, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)
+    factor, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)  # pyright: ignore[reportAttributeAccessIssue]
     if failed:
         raise np.linalg.LinAlgError("The covariance is not positive definite.")
     log_determinant = 2 * float(np.sum(np.log(np.diag(factor))))
-    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)  # pyright: ignore[reportAttributeAccessIssue]
     lower = np.tril(inverse)
     return lower + np.tril(lower, -1).T, log_determinant

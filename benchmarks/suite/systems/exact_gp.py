@@ -117,7 +117,7 @@ class _Found:
         """Give the processes, each conditioned on its targets."""
         kernel, noise = self.at.kernel(SHAPES[self.shape]), np.exp(self.at.noise)
         return [
-            GaussianProcessRegressor(kernel, alpha=noises + noise, optimizer=None).fit(X, y)
+            GaussianProcessRegressor(kernel, alpha=noises + noise, optimizer=None).fit(X, y)  # pyright: ignore[reportArgumentType]
             for y, noises in zip(self.targets.Y.T, self.targets.noises.T, strict=True)
         ]
 
@@ -130,7 +130,7 @@ def _regression(rows: TrainingRows, X: np.ndarray, clock: Clock) -> Predictor:
 
     def predict(inputs: pa.Table) -> Prediction:
         mean, deviation = model.predict(rows.matrix(inputs), return_std=True)
-        law = GaussianMixture.of_one(mean, np.sqrt(deviation**2 + noise))
+        law = GaussianMixture.of_one(mean, np.sqrt(deviation**2 + noise))  # pyright: ignore[reportOperatorIssue]
         return Regression(law.rescaled(center, scale))
 
     return predict
@@ -153,7 +153,7 @@ def _classes(rows: TrainingRows, X: np.ndarray, n_classes: int, clock: Clock) ->
 def _probabilities(means: np.ndarray, deviations: np.ndarray, temperature: float) -> np.ndarray:
     """Average the softmax of independent Gaussians over a fixed grid of draws."""
     n_classes = means.shape[1]
-    draws = norm.ppf(qmc.Halton(n_classes, seed=0).random(_N_DRAWS))
+    draws = norm.ppf(qmc.Halton(n_classes, seed=0).random(_N_DRAWS))  # pyright: ignore[reportCallIssue]
     return np.mean(
         [softmax((means + deviations * draw) / temperature, axis=1) for draw in draws], axis=0
     )

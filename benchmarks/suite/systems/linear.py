@@ -27,7 +27,7 @@ class Linear:
 
 def _regression(rows: TrainingRows) -> Predictor:
     X, y = rows.matrix.X, rows.y
-    penalty = RidgeCV(_PENALTIES).fit(X, y).alpha_
+    penalty = float(RidgeCV(_PENALTIES).fit(X, y).alpha_)  # pyright: ignore[reportArgumentType]
     left_out = np.empty(len(y))
     for kept, held_out in rows.folds(_N_FOLDS):
         left_out[held_out] = Ridge(penalty).fit(X[kept], y[kept]).predict(X[held_out])
