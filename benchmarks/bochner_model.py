@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.configurations import Configuration
-from bochner.data.table import RowOrder, Table
-from bochner.layers import LayerSettings
+from bochner.gp.layers import LayerSettings
+from bochner.gp.model import DeepGP
+from bochner.gp.reparameterization import AbstractReparameterization
 from bochner.likelihoods import Gaussian, Softmax
-from bochner.model import DeepGP
-from bochner.reparameterization import AbstractReparameterization
+from bochner.rows.table import RowOrder, Table
 from bochner.training import Constant, Stage, trainable
 from bochner.training.chunk import ChunkInputs, State, chunk_capacity, run_chunk
 from bochner.training.loop import ADAM

@@ -17,9 +17,9 @@ from benchmarks import bochner_model, plain_jax
 from benchmarks.configurations import A, B, C, Configuration
 from benchmarks.floors import Card, work
 from benchmarks.launches import launches_per_step
+from bochner.gp.reparameterization import DrawWeights
 from bochner.ops import AbstractPath, PallasLayer, XlaLayer
 from bochner.ops.fused_layer import Precision
-from bochner.reparameterization import DrawWeights
 from bochner.training.chunk import run_chunk
 
 _SECONDS_A_REPETITION = 0.2

@@ -13,7 +13,7 @@ from typing import TypedDict
 from benchmarks import bochner_model
 from benchmarks.configurations import CONFIGURATIONS, A, Configuration
 from benchmarks.speed import Contestant, repeated
-from bochner.reparameterization import DrawWeights
+from bochner.gp.reparameterization import DrawWeights
 
 _DOUBLINGS = 3
 _REPETITIONS = 5
@@ -102,7 +102,7 @@ def _train_one_step(name: str, n_layers: int, n_mc: int) -> dict[str, float]:
 
     import jax
 
-    from bochner.data.table import Table
+    from bochner.rows.table import Table
     from bochner.training import Budget, Plan, train
 
     configuration = dataclasses.replace(CONFIGURATIONS[name], n_layers=n_layers)

@@ -15,7 +15,7 @@ from rich.console import Console
 from benchmarks import bochner_model, plain_jax
 from benchmarks.configurations import CONFIGURATIONS, Configuration
 from benchmarks.threads import n_threads
-from bochner.reparameterization import DrawWeights, LocalReparameterization
+from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
 
 SAMPLES = {"A": (1, 100), "B": (1, 10), "C": (1,)}
 _SECONDS_A_REPETITION = 0.25

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from bochner.terminal import PlainConsole
+from bochner.system.terminal import PlainConsole
 from experiments.runner import Experiment, NoSuchJobError, run_experiment
 
 EXPERIMENTS = {

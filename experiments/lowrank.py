@@ -18,15 +18,15 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from bochner import datasets
-from bochner.data.scaling import TargetScaling, robust
-from bochner.data.table import Table
-from bochner.frequencies import AbstractFrequencies
-from bochner.layers import LayerSettings
+from bochner.features.frequencies import AbstractFrequencies
+from bochner.features.spectra import PriorFixed
+from bochner.gp.layers import LayerSettings
+from bochner.gp.model import DeepGP, collapsed_weights
+from bochner.gp.reparameterization import LocalReparameterization
 from bochner.likelihoods import AbstractLikelihood, Gaussian, Softmax
-from bochner.model import DeepGP, collapsed_weights
-from bochner.prediction import Posterior, Probabilities
-from bochner.reparameterization import LocalReparameterization
-from bochner.spectra import PriorFixed
+from bochner.prediction.statistics import Posterior, Probabilities
+from bochner.rows.scaling import TargetScaling, robust
+from bochner.rows.table import Table
 from bochner.training import Budget, Cosine, Plan, train
 from experiments.baselines import GaussianMixture, classification_scores, regression_scores
 from experiments.runner import Experiment, Job, mean_and_deviation

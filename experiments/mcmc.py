@@ -14,15 +14,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from bochner.bound import estimate_bound
-from bochner.data.table import Table
 from bochner.datasets.simulated import composed
-from bochner.layers import LayerSettings
+from bochner.features.spectra import PriorFixed
+from bochner.gp.layers import LayerSettings
+from bochner.gp.model import DeepGP, Noise
+from bochner.gp.reparameterization import DrawWeights
+from bochner.inference.bound import estimate_bound
 from bochner.likelihoods import Gaussian
 from bochner.mcmc import sample_weights, two_layer_posterior
-from bochner.model import DeepGP, Noise
-from bochner.reparameterization import DrawWeights
-from bochner.spectra import PriorFixed
+from bochner.rows.table import Table
 from bochner.training import Budget, Cosine, Plan, train
 from experiments.runner import Experiment, Job
 

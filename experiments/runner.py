@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 from bochner import __version__
-from bochner.terminal import PlainConsole
+from bochner.system.terminal import PlainConsole
 from experiments.provenance import origin, provenance
 
 Job = Mapping[str, Any]

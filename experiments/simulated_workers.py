@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from bochner.bound import Bound
-from bochner.data.table import AbstractSteps, Table
 from bochner.distributed import AbstractDistribution
 from bochner.distributed.server import ParameterShard, share_of_step
 from bochner.distributed.worker import GradientProgram, program_of, step_of_shard
 from bochner.distributed.workers import bound_of_one_step
+from bochner.inference.bound import Bound
+from bochner.rows.table import AbstractSteps, Table
 from bochner.training import AbstractEngine
 from bochner.training.chunk import ChunkInputs, State
 

@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bochner.data.pixels import table_for_batches
-from bochner.data.scaling import PREPROCESSINGS, InputScaling, TargetScaling
-from bochner.data.table import Table, TrainingData
 from bochner.estimators.config import Config
 from bochner.estimators.fitting import training_settings
 from bochner.estimators.recipes import Situation, fill
+from bochner.gp.members import Members, start_members
+from bochner.gp.model import DeepGP
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
-from bochner.members import Members, start_members
-from bochner.model import DeepGP
 from bochner.ops import AbstractPath
-from bochner.prediction import AbstractStatistic, Posterior, Probabilities
+from bochner.prediction.statistics import AbstractStatistic, Posterior, Probabilities
+from bochner.rows.pixels import table_for_batches
+from bochner.rows.scaling import PREPROCESSINGS, InputScaling, TargetScaling
+from bochner.rows.table import Table, TrainingData
 from bochner.training import HeldOut, train
 from experiments.baselines import GaussianMixture, Observer
 from experiments.baselines.interface import ClassificationPredictor, RegressionPredictor
@@ -189,8 +189,8 @@ def bound_estimates(
     model: DeepGP, config: Config, X: np.ndarray, Y: np.ndarray, *, n_estimates: int, n_rows: int
 ) -> list[float]:
     """Estimate the bound per row again and again, each time from other rows and one draw of the noise."""
-    from bochner.bound import estimate_bound
-    from bochner.reparameterization import DrawWeights
+    from bochner.gp.reparameterization import DrawWeights
+    from bochner.inference.bound import estimate_bound
 
     generator = np.random.default_rng(config.seed)
     key = jax.random.fold_in(jax.random.key(config.seed), 4)

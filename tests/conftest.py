@@ -14,9 +14,8 @@ jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 # The mathematics; what faces the user checks its own inputs.
 _CHECKED = (
-    "ops data kernels frequencies gaussians hyperparameters spectra reparameterization layers "
-    "likelihoods model members bound evidence objectives conditioning calibration training.budget training.chunk "
-    "training.stages prediction metrics"
+    "ops tables rows kernels posteriors features likelihoods gp inference training.budget training.chunk "
+    "training.stages prediction.statistics prediction.metrics"
 )
 install_import_hook([f"bochner.{name}" for name in _CHECKED.split()], "beartype.beartype")
 

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from bochner.saving import pack
+from bochner.system.saving import pack
 from tests.make_model_files import FOLDER
 
 ORIGINALS = [

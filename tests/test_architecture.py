@@ -9,36 +9,22 @@ import bochner
 
 ORDER = [
     "version",
-    "terminal",
-    "destination",
-    "threads",
+    "system",
     "ops",
-    "data",
+    "tables",
+    "rows",
     "kernels",
-    "frequencies",
-    "gaussians",
-    "hyperparameters",
-    "spectra",
-    "reparameterization",
-    "layers",
+    "posteriors",
+    "features",
     "likelihoods",
-    "model",
-    "members",
-    "bound",
-    "evidence",
-    "objectives",
-    "conditioning",
-    "calibration",
-    "saving",
+    "gp",
+    "inference",
     "training",
     "distributed",
     "prediction",
-    "metrics",
-    "scores",
     "datasets",
     "estimators",
     "mcmc",
-    "export",
     "report",
     "cli",
     "__main__",
@@ -85,10 +71,10 @@ def test_modules_import_only_from_those_before_them(path):
 def test_imports_are_found_in_every_form():
     source = (
         "import numpy\nimport bochner.ops.sincos\nfrom bochner.kernels import RBF\n"
-        "from bochner import DeepGPRegressor, model\n"
+        "from bochner import DeepGPRegressor, training\n"
         "def f():\n    from bochner.cli.fit import fit\n"
     )
-    assert imported(source) == {"ops", "kernels", "estimators", "model", "cli"}
+    assert imported(source) == {"ops", "kernels", "estimators", "training", "cli"}
 
 
 def test_every_file_says_in_its_first_line_what_it_is_for():

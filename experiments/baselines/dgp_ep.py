@@ -21,7 +21,7 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from bochner.data.scaling import PREPROCESSINGS, TargetScaling
+from bochner.rows.scaling import PREPROCESSINGS, TargetScaling
 from experiments.baselines.inducing import cluster_centers
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
 from experiments.baselines.jax_training import JaxTraining, in_parts

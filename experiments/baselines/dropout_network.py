@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from bochner.data.scaling import PREPROCESSINGS, TargetScaling
+from bochner.rows.scaling import PREPROCESSINGS, TargetScaling
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
 from experiments.baselines.jax_training import JaxTraining, in_parts, single
 from experiments.baselines.predictive import GaussianMixture

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from gpytorch.models.deep_gps import DeepGP, DeepGPLayer
 
-from bochner.data.scaling import PREPROCESSINGS, TargetScaling
+from bochner.rows.scaling import PREPROCESSINGS, TargetScaling
 from experiments.baselines.inducing import cluster_centers
 from experiments.baselines.interface import ClassificationPredictor, Observer, RegressionPredictor
 from experiments.baselines.predictive import GaussianMixture

@@ -10,7 +10,7 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray, PyTree
 
-from bochner.data.table import RowOrder, padded_lines
+from bochner.rows.table import RowOrder, padded_lines
 from bochner.training.chunk import strongly_typed
 from experiments.baselines.interface import Observer
 

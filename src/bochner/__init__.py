@@ -1,6 +1,6 @@
 """Deep Gaussian processes through random feature expansions."""
 
-from bochner.threads import respect_thread_limits
+from bochner.system.threads import respect_thread_limits
 
 respect_thread_limits()
 

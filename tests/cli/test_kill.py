@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from bochner.saving import read_arrays
+from bochner.system.saving import read_arrays
 from tests.cli.conftest import make_frame
 
 STEPS = 3000

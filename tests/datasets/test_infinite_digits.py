@@ -128,9 +128,9 @@ def test_rows_are_made_inside_a_compiled_function(data):
 
 @needs_data
 def test_training_on_images_made_on_the_fly_learns(data):
-    from bochner.layers import LayerSettings
+    from bochner.gp.layers import LayerSettings
+    from bochner.gp.model import DeepGP
     from bochner.likelihoods import Softmax
-    from bochner.model import DeepGP
     from bochner.training import Budget, Plan, train
 
     model = DeepGP.start(

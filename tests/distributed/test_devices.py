@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPRegressor
-from bochner.data.spool import Spool, StepsOnDisk
 from bochner.distributed import Synchronous
 from bochner.distributed.devices import Devices
-from bochner.reparameterization import DrawWeights, LocalReparameterization
+from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
+from bochner.rows.spool import Spool, StepsOnDisk
 from bochner.training import Checkpoints, Plan, TrainingStoppedError
 from bochner.training.chunk import run_chunk
 from tests.distributed.test_worker import BATCH, one_chunk

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bochner.distributed.processes import join_processes
-from bochner.saving import read_arrays
+from bochner.system.saving import read_arrays
 from tests.cli.conftest import make_frame
 from tests.distributed.sockets import descendants, listening
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from bochner.hyperparameters import VariationalTheta
-from bochner.members import Members
-from bochner.objectives import Predictive
-from bochner.reparameterization import ClippedGradients, DrawWeights
+from bochner.gp.members import Members
+from bochner.gp.reparameterization import ClippedGradients, DrawWeights
+from bochner.inference.objectives import Predictive
+from bochner.posteriors.hyperparameters import VariationalTheta
 from bochner.training import KLWeight, Plan
 from experiments.simulated_workers import Simulated, SimulatedWorkers, Times, Timetable
 from tests import examples

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from bochner.data.spool import Spool
 from bochner.distributed.blueprint import described, skeleton
 from bochner.distributed.server import Coordinator, ParameterShard
 from bochner.distributed.worker import Worker, program_of, step_of_shard
+from bochner.features.spectra import SPECTRA
+from bochner.gp.layers import LayerSettings
+from bochner.gp.model import DeepGP
+from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
 from bochner.kernels import KERNELS
-from bochner.layers import LayerSettings
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS, Gaussian
-from bochner.model import DeepGP
 from bochner.ops import PallasLayer
-from bochner.reparameterization import DrawWeights, LocalReparameterization
-from bochner.spectra import SPECTRA
+from bochner.rows.spool import Spool
 from bochner.training import Constant, Stage, trainable
 from bochner.training.chunk import ChunkInputs, State, chunk_capacity, run_chunk
 from bochner.training.loop import ADAM

@@ -8,11 +8,11 @@ import socket
 import numpy as np
 import pytest
 
-from bochner.data.spool import Spool, StepsOnDisk
 from bochner.distributed import Asynchronous
 from bochner.distributed.cluster import connected
 from bochner.distributed.worker import Worker
 from bochner.distributed.workers import Workers, WorkerSettings
+from bochner.rows.spool import Spool, StepsOnDisk
 from bochner.training import Budget, OneDevice
 from tests.distributed.faulty_workers import (
     Broken,

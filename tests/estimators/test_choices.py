@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor, load
-from bochner.members import Members
+from bochner.gp.members import Members
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 

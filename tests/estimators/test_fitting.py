@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor
-from bochner.data.table import Table
 from bochner.estimators.rows import Rows
+from bochner.rows.table import Table
 from tests.clocks import steady_clock
 from tests.estimators import problems
 from tests.estimators.problems import SMALL

@@ -6,8 +6,8 @@ import pytest
 from bochner import DeepGPClassifier, DeepGPRegressor
 from bochner.estimators.config import Config
 from bochner.estimators.files import from_parts, to_parts
-from bochner.reparameterization import ClippedGradients, DrawWeights
-from bochner.saving import read_arrays, write_arrays
+from bochner.gp.reparameterization import ClippedGradients, DrawWeights
+from bochner.system.saving import read_arrays, write_arrays
 from bochner.training import CheckpointError
 from tests.estimators import problems
 from tests.estimators.problems import SMALL

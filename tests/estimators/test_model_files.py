@@ -10,17 +10,17 @@ import pytest
 from bochner import DeepGPClassifier, DeepGPRegressor, load
 from bochner.estimators.files import from_parts, to_parts
 from bochner.estimators.json_forms import classes_from, classes_to_json
-from bochner.frequencies import FREQUENCIES
+from bochner.features.frequencies import FREQUENCIES
+from bochner.features.spectra import SPECTRA
 from bochner.kernels import KERNELS
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
-from bochner.saving import (
+from bochner.system.saving import (
     ModelFileError,
     format_arrays,
     parse_arrays,
     read_arrays,
     write_arrays,
 )
-from bochner.spectra import SPECTRA
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 from tests.make_model_files import FOLDER, PREDICTIONS, table

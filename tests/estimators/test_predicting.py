@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from bochner import DeepGPRegressor, metrics
+from bochner import DeepGPRegressor
+from bochner.prediction import metrics
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 

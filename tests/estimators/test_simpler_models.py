@@ -8,17 +8,17 @@ import pytest
 from scipy import stats
 
 from bochner import DeepGPClassifier, DeepGPRegressor, load
-from bochner.data.table import Table, Tables
 from bochner.estimators.baselines import ClassBaseline, GaussianBaseline
+from bochner.estimators.export import export
 from bochner.estimators.judging import Judged, OwnRows, WorseThanSimplerModelWarning
 from bochner.estimators.rows import Rows
-from bochner.export import export
-from bochner.layers import LayerSettings
+from bochner.gp.layers import LayerSettings
+from bochner.gp.model import DeepGP
+from bochner.gp.reparameterization import DrawWeights
+from bochner.inference.objectives import OBJECTIVES
 from bochner.likelihoods import Gaussian
-from bochner.model import DeepGP
-from bochner.objectives import OBJECTIVES
-from bochner.prediction import LogDensity, Moments, Posterior, Probabilities
-from bochner.reparameterization import DrawWeights
+from bochner.prediction.statistics import LogDensity, Moments, Posterior, Probabilities
+from bochner.rows.table import Table, Tables
 
 WORSE = "is worse than a linear one"
 ignored = pytest.mark.filterwarnings(

@@ -8,9 +8,9 @@ import pyarrow.parquet
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor, load
-from bochner.data import spool
-from bochner.data.tables import TableError
 from bochner.estimators import sources
+from bochner.rows import spool
+from bochner.tables.source import TableError
 from tests.estimators.problems import SMALL
 
 SHORT = SMALL | {"max_steps": 300, "random_state": 0}

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor, fit_together
-from bochner.data.table import Table, Tables
-from bochner.layers import LayerSettings
+from bochner.gp.layers import LayerSettings
+from bochner.gp.members import Members
+from bochner.gp.model import DeepGP
+from bochner.gp.reparameterization import DrawWeights
+from bochner.inference.objectives import Elbo
 from bochner.likelihoods import Gaussian
-from bochner.members import Members
-from bochner.model import DeepGP
-from bochner.objectives import Elbo
-from bochner.reparameterization import DrawWeights
+from bochner.rows.table import Table, Tables
 
 
 def tables(n_tables, n_rows=60, seed=0):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor
-from bochner.bound import estimate_bound
-from bochner.data.table import Table
-from bochner.reparameterization import DrawWeights
+from bochner.gp.reparameterization import DrawWeights
+from bochner.inference.bound import estimate_bound
+from bochner.rows.table import Table
 from tests import examples
 from tests.estimators import problems
 from tests.estimators.problems import SMALL

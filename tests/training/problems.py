@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from bochner.data.table import Table
+from bochner.rows.table import Table
 from bochner.training import Budget, Plan, train
 from tests import examples
 

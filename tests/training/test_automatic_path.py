@@ -11,10 +11,10 @@ from bochner import DeepGPRegressor
 from bochner.distributed import Asynchronous
 from bochner.estimators.config import Config
 from bochner.estimators.recipes import Situation, fill
+from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
 from bochner.kernels import RBF
 from bochner.ops import PRECISIONS, AutomaticLayer, PallasLayer, XlaLayer
 from bochner.ops.fused_layer import Precision, layer
-from bochner.reparameterization import DrawWeights, LocalReparameterization
 from bochner.training import engine
 from tests.training.problems import short_training
 

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from bochner.data import spool as module
-from bochner.data.spool import Spool, StepsOnDisk
+from bochner.rows import spool as module
+from bochner.rows.spool import Spool, StepsOnDisk
 from bochner.training import (
     Budget,
     CheckpointError,

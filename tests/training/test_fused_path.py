@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner.bound import estimate_bound
-from bochner.data.table import RowOrder, Table
+from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
+from bochner.inference.bound import estimate_bound
 from bochner.ops import PallasLayer
-from bochner.reparameterization import DrawWeights, LocalReparameterization
+from bochner.rows.table import RowOrder, Table
 from bochner.training import Constant, Stage, trainable
 from bochner.training import chunk as chunk_module
 from bochner.training.chunk import ChunkInputs, State, run_chunk

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner.objectives import Elbo, Evidence, Predictive
-from bochner.reparameterization import ClippedGradients, DrawWeights, LocalReparameterization
+from bochner.gp.reparameterization import ClippedGradients, DrawWeights, LocalReparameterization
+from bochner.inference.objectives import Elbo, Evidence, Predictive
 from bochner.training import OneDevice
 from tests.training import problems
 

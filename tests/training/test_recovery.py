@@ -14,8 +14,8 @@ from jax.flatten_util import ravel_pytree
 
 from benchmarks import bochner_model
 from benchmarks.configurations import A
+from bochner.gp.reparameterization import DrawWeights
 from bochner.likelihoods import Gaussian
-from bochner.reparameterization import DrawWeights
 from bochner.training import Plan, TrainingDivergedError, chunk
 from bochner.training.chunk import State, run_chunk
 from bochner.training.loop import HeldOut

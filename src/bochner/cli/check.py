@@ -8,7 +8,7 @@ import typer
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.evaluate import Target, target_name
 from bochner.cli.output import Inputs, Output
-from bochner.terminal import PlainConsole
+from bochner.system.terminal import PlainConsole
 
 _MAX_ROWS = 100_000
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table as RichTable
 
-from bochner.terminal import PlainConsole, harmless
+from bochner.system.terminal import PlainConsole, harmless
 
 BAD_INPUT = 1
 DIVERGED = 3

@@ -8,7 +8,7 @@ import typer
 
 from bochner.cli.common import AsJson, Quiet, command, show
 from bochner.cli.writing import open_output, table_output
-from bochner.terminal import PlainConsole
+from bochner.system.terminal import PlainConsole
 
 datasets = typer.Typer(no_args_is_help=True, help="List data sets, or write one as a table.")
 

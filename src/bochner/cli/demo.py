@@ -12,8 +12,8 @@ from rich.table import Table as RichTable
 
 from bochner.cli.common import AsJson, Quiet, command, show
 from bochner.cli.output import check_folder
-from bochner.destination import Destination
-from bochner.terminal import PlainConsole
+from bochner.system.destination import Destination
+from bochner.system.terminal import PlainConsole
 
 Metrics = dict[str, dict[str, float]]
 _HEADINGS = {
@@ -98,7 +98,8 @@ def _digits(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from bochner import DeepGPClassifier, metrics
+    from bochner import DeepGPClassifier
+    from bochner.prediction import metrics
 
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = (
@@ -167,7 +168,7 @@ def plot_posterior(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
 
 
 def _gaussian_metrics(y: np.ndarray, mean: np.ndarray, std: Any) -> dict[str, float]:
-    from bochner import metrics
+    from bochner.prediction import metrics
 
     z = (y - mean) / std
     log_density = -0.5 * z**2 - np.log(std) - 0.5 * np.log(2 * np.pi)

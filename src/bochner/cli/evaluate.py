@@ -25,8 +25,8 @@ def evaluate(
 
     The table is read a part at a time, whatever its size.
     """
-    from bochner.data.targets import target_values
     from bochner.estimators.sources import encoded_batches
+    from bochner.tables.targets import target_values
 
     fitted = load_model(model)
     name = target_name(fitted, target)

@@ -27,8 +27,8 @@ def export(
     Three files of one name: FILE, and those with the endings .mlirbc and .json. An earlier export is replaced; any
     other file of these names is kept, and is an error, unless --overwrite is given.
     """
-    from bochner.export import check_replaceable, export_files
-    from bochner.export import export as write
+    from bochner.estimators.export import check_replaceable, export_files
+    from bochner.estimators.export import export as write
 
     for file in export_files(output):
         if Output("--output", file, {"MODEL": model}).is_special:

@@ -314,9 +314,9 @@ def fit(
     place = None if silent else _outputs(out, folders, inputs)
     started = time.monotonic()
     use_compilation_cache()
-    from bochner.data.tables import open_table
     from bochner.estimators.files import check_storable, to_parts
-    from bochner.saving import format_arrays
+    from bochner.system.saving import format_arrays
+    from bochner.tables.source import open_table
 
     check_storable(asked.values)
     source = open_table(table)

@@ -6,7 +6,7 @@ from bochner.cli.common import AsJson, ModelPath, Quiet, command, load_model, sh
 @command
 def info(model: ModelPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Show what a model predicts, from what, how it was trained and with which settings."""
-    from bochner.saving import read_arrays
+    from bochner.system.saving import read_arrays
 
     fitted = load_model(model)
     arrays, header = read_arrays(model)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from bochner.destination import Destination, try_writing
+from bochner.system.destination import Destination, try_writing
 
 Inputs = Mapping[str, str | Path | None]
 """What a command reads, by the name of its argument or option; None where it is not given."""

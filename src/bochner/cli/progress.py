@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from bochner.terminal import PlainConsole
+from bochner.system.terminal import PlainConsole
 
 _SECONDS_BETWEEN_LINES = 5.0
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bochner.data.scaling import TargetScaling
+from bochner.rows.scaling import TargetScaling
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 from scipy.ndimage import gaussian_filter
 
-from bochner.data.table import Table
 from bochner.datasets.dataset import Dataset
 from bochner.datasets.digits import DIGIT_NAMES, N_PIXELS, PIXEL_NAMES, SIDE, load_mnist
+from bochner.rows.table import Table
 
 N_TEST = 10_000
 N_DIGITS = 60_000

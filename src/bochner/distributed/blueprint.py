@@ -7,21 +7,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bochner.hyperparameters import THETAS
-from bochner.kernels import KERNELS, AbstractKernel
-from bochner.layers import LayerSettings
-from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
-from bochner.members import Members, start_members
-from bochner.model import DeepGP
-from bochner.objectives import OBJECTIVES, AbstractObjective, Elbo
-from bochner.ops import AutomaticLayer, XlaLayer
-from bochner.reparameterization import (
+from bochner.features.spectra import SPECTRA
+from bochner.gp.layers import LayerSettings
+from bochner.gp.members import Members, start_members
+from bochner.gp.model import DeepGP
+from bochner.gp.reparameterization import (
     AbstractReparameterization,
     ClippedGradients,
     DrawWeights,
     LocalReparameterization,
 )
-from bochner.spectra import SPECTRA
+from bochner.inference.objectives import OBJECTIVES, AbstractObjective, Elbo
+from bochner.kernels import KERNELS, AbstractKernel
+from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
+from bochner.ops import AutomaticLayer, XlaLayer
+from bochner.posteriors.hyperparameters import THETAS
 
 _LIKELIHOODS = {**REGRESSION_LIKELIHOODS, **CLASSIFICATION_LIKELIHOODS}
 _REPARAMETERIZATIONS: dict[str, type[AbstractReparameterization]] = {
@@ -41,10 +41,10 @@ def described(
     Example:
         >>> import jax
         >>> from bochner.distributed.blueprint import described, skeleton
-        >>> from bochner.layers import LayerSettings
+        >>> from bochner.gp.layers import LayerSettings
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.model import DeepGP
-        >>> from bochner.reparameterization import DrawWeights
+        >>> from bochner.gp.model import DeepGP
+        >>> from bochner.gp.reparameterization import DrawWeights
         >>> model = DeepGP.start(
         ...     [LayerSettings(2), LayerSettings(1)], Gaussian.start(1), d_in=3, feed_inputs=True,
         ...     key=jax.random.key(0),

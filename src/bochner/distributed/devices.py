@@ -14,10 +14,10 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
-from bochner.bound import Bound
-from bochner.data.table import Table
 from bochner.distributed.processes import ProcessLostError, leave_at_once, meet
-from bochner.saving import format_arrays, parse_arrays
+from bochner.inference.bound import Bound
+from bochner.rows.table import Table
+from bochner.system.saving import format_arrays, parse_arrays
 from bochner.training import AbstractEngine, Checkpoints
 from bochner.training.chunk import ChunkInputs, State, run_chunk
 

@@ -13,14 +13,14 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
-from bochner.data.spool import Spool
-from bochner.data.table import AbstractSteps, Table
 from bochner.distributed.blueprint import (
     described,
     objective_of,
     reparameterization_of,
     skeleton,
 )
+from bochner.rows.spool import Spool
+from bochner.rows.table import AbstractSteps, Table
 from bochner.training import Constant, KLWeight, Stage, trainable
 from bochner.training.chunk import ChunkInputs, gradient_of_step, noise_of_chunk
 from bochner.training.loop import ADAM

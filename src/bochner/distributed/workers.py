@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from bochner.bound import Bound
-from bochner.data.spool import Spool
-from bochner.data.table import AbstractSteps, Table, TrainingData
 from bochner.distributed.cluster import connected
 from bochner.distributed.server import Coordinator, ParameterShard
 from bochner.distributed.worker import Worker, program_of
+from bochner.inference.bound import Bound
+from bochner.rows.spool import Spool
+from bochner.rows.table import AbstractSteps, Table, TrainingData
 from bochner.training import AbstractEngine
 from bochner.training.chunk import ChunkInputs, State, run_chunk
 from bochner.training.loop import ADAM

@@ -15,12 +15,12 @@ from bochner.estimators.config import check_whole_number
 from bochner.estimators.fitting import Fitting
 from bochner.estimators.functions import ScaledFunction
 from bochner.estimators.plots import PlotsMixin
-from bochner.layers import Layer
-from bochner.prediction import (
+from bochner.features.spectra import PriorFixed
+from bochner.gp.layers import Layer
+from bochner.prediction.statistics import (
     AbstractStatistic,
     Samples,
 )
-from bochner.spectra import PriorFixed
 
 
 class BaseDeepGP(PlotsMixin, Fitting):

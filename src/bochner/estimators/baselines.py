@@ -17,13 +17,13 @@ from sklearn.linear_model import LogisticRegression
 
 from bochner.estimators.config import Config
 from bochner.estimators.rows import Rows
-from bochner.gaussians import AnyGaussian, FactorizedGaussian, JointGaussian
+from bochner.features.spectra import PriorFixed
+from bochner.gp.layers import Layer
+from bochner.gp.members import Members
+from bochner.gp.model import DeepGP
 from bochner.kernels import RBF
-from bochner.layers import Layer
 from bochner.likelihoods import AbstractLikelihood, Gaussian, Softmax
-from bochner.members import Members
-from bochner.model import DeepGP
-from bochner.spectra import PriorFixed
+from bochner.posteriors.gaussians import AnyGaussian, FactorizedGaussian, JointGaussian
 
 _MOST_ROWS, _FEWEST_ROWS, _MOST_PRODUCTS = 20_000, 2_000, 2e10
 _MOST_COLUMNS = 2_000

@@ -9,15 +9,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
 from bochner.estimators.inputs import check_labels, check_weights, check_X
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS
-from bochner.prediction import LogDensity, Probabilities, Several
-from bochner.scores import ClassificationScores
+from bochner.prediction.scores import ClassificationScores
+from bochner.prediction.statistics import LogDensity, Probabilities, Several
+from bochner.rows.scaling import TargetScaling
 
 
 class DeepGPClassifier(ClassifierMixin, BaseDeepGP):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bochner.data.table import Table
 from bochner.estimators.baselines import AbstractReplacement, fit_baselines
 from bochner.estimators.config import AUTO, Config
 from bochner.estimators.judging import (
@@ -20,8 +19,9 @@ from bochner.estimators.judging import (
 )
 from bochner.estimators.rows import Rows, joined
 from bochner.estimators.settling import Settling
-from bochner.members import Members
-from bochner.model import DeepGP
+from bochner.gp.members import Members
+from bochner.gp.model import DeepGP
+from bochner.rows.table import Table
 
 _LOGGER = logging.getLogger("bochner")
 _LOGGER.addHandler(

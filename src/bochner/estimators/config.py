@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from bochner.data.scaling import PREPROCESSINGS
-from bochner.frequencies import FREQUENCIES
-from bochner.hyperparameters import THETAS
-from bochner.kernels import KERNELS
-from bochner.layers import LayerSettings
-from bochner.likelihoods import REGRESSION_LIKELIHOODS
-from bochner.objectives import OBJECTIVES
-from bochner.ops import PRECISIONS, AutomaticLayer
-from bochner.reparameterization import (
+from bochner.features.frequencies import FREQUENCIES
+from bochner.features.spectra import SPECTRA
+from bochner.gp.layers import LayerSettings
+from bochner.gp.reparameterization import (
     AbstractReparameterization,
     ClippedGradients,
     DrawWeights,
     LocalReparameterization,
 )
-from bochner.spectra import SPECTRA
+from bochner.inference.objectives import OBJECTIVES
+from bochner.kernels import KERNELS
+from bochner.likelihoods import REGRESSION_LIKELIHOODS
+from bochner.ops import PRECISIONS, AutomaticLayer
+from bochner.posteriors.hyperparameters import THETAS
+from bochner.rows.scaling import PREPROCESSINGS
 from bochner.training import SCHEDULES, Budget, Plan
 
 AUTO = "auto"

@@ -15,9 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bochner.data.encoding import Encoder
-from bochner.data.scaling import InputScaling, TargetScaling
-from bochner.data.table import Table
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.classifier import DeepGPClassifier
 from bochner.estimators.config import Config
@@ -34,7 +31,10 @@ from bochner.estimators.json_forms import (
 )
 from bochner.estimators.recipes import PRESETS
 from bochner.estimators.regressor import DeepGPRegressor
-from bochner.saving import ModelFileError, read_arrays, write_arrays
+from bochner.rows.scaling import InputScaling, TargetScaling
+from bochner.rows.table import Table
+from bochner.system.saving import ModelFileError, read_arrays, write_arrays
+from bochner.tables.encoding import Encoder
 from bochner.training import Record
 from bochner.training.checkpoints import named_arrays, named_leaves
 
@@ -250,7 +250,7 @@ def check_storable(parameters: Mapping[str, Any]) -> None:
         >>> from bochner.estimators.files import check_storable
         >>> check_storable({"n_mc_predict": 10**6})
         Traceback (most recent call last):
-        bochner.saving.ModelFileError: a model file can hold n_mc_predict of at most 100,000.
+        bochner.system.saving.ModelFileError: a model file can hold n_mc_predict of at most 100,000.
     """
     for name, most in _LIMITS.items():
         value = parameters.get(name)

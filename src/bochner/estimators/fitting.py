@@ -12,13 +12,6 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from bochner.calibration import calibrate
-from bochner.conditioning import condition_last_layer
-from bochner.data.encoding import Encoder
-from bochner.data.pixels import table_for_batches
-from bochner.data.scaling import BY_COLUMN, PREPROCESSINGS
-from bochner.data.spool import Spool
-from bochner.data.table import Table, TrainingData
 from bochner.estimators.comparing import Comparing
 from bochner.estimators.config import AUTO, Config
 from bochner.estimators.inputs import check_no_weights, warn_of_rounding
@@ -33,10 +26,17 @@ from bochner.estimators.judging import (
 from bochner.estimators.recipes import Situation, frequencies_are_open
 from bochner.estimators.rows import Rows, joined
 from bochner.estimators.sources import TrainingSource, is_source
-from bochner.members import Members, start_members
-from bochner.model import DeepGP
-from bochner.objectives import OBJECTIVES
-from bochner.prediction import ExpectedLogLikelihood, Posterior
+from bochner.gp.members import Members, start_members
+from bochner.gp.model import DeepGP
+from bochner.inference.calibration import calibrate
+from bochner.inference.conditioning import condition_last_layer
+from bochner.inference.objectives import OBJECTIVES
+from bochner.prediction.statistics import ExpectedLogLikelihood, Posterior
+from bochner.rows.pixels import table_for_batches
+from bochner.rows.scaling import BY_COLUMN, PREPROCESSINGS
+from bochner.rows.spool import Spool
+from bochner.rows.table import Table, TrainingData
+from bochner.tables.encoding import Encoder
 from bochner.training import (
     SCHEDULES,
     AbstractCallback,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bochner.estimators.sources import encoded_matrix, is_source
-from bochner.model import FunctionDraw
+from bochner.gp.model import FunctionDraw
 
 
 class ScaledFunction:

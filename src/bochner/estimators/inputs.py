@@ -12,7 +12,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from bochner.data.scaling import rounding_alone
+from bochner.rows.scaling import rounding_alone
 
 _MOST_NAMED = 5
 

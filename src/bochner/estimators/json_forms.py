@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from bochner.saving import ModelFileError
+from bochner.system.saving import ModelFileError
 
 # They belong to one machine or one call; where a file is opened the device may not exist.
 _NOT_STORED = {"device", "distributed", "checkpoint", "resume", "callbacks"}
@@ -30,7 +30,7 @@ def taken(
         >>> from bochner.estimators.json_forms import taken
         >>> taken({"n": -1}, "n", int, lambda n: n > 0, "above 0")
         Traceback (most recent call last):
-        bochner.saving.ModelFileError: 'n' must be above 0; got -1.
+        bochner.system.saving.ModelFileError: 'n' must be above 0; got -1.
     """
     if name not in values:
         raise ModelFileError(f"it lacks {name!r}.")

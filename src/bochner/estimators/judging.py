@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bochner.data.table import Table, Tables
 from bochner.estimators.config import Config
 from bochner.estimators.rows import Rows
-from bochner.prediction import LogDensity, Posterior
+from bochner.prediction.statistics import LogDensity, Posterior
+from bochner.rows.table import Table, Tables
 
 DEPTHS = (1, 2, 3)
 """Numbers of layers that `n_layers="auto"` tries."""

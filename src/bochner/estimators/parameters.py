@@ -10,8 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from bochner.data.encoding import Encoder
-from bochner.data.scaling import TargetScaling
 from bochner.estimators.config import Config
 from bochner.estimators.inputs import check_X
 from bochner.estimators.rows import Rows
@@ -21,10 +19,12 @@ from bochner.estimators.sources import (
     is_source,
     rows_with_targets,
 )
+from bochner.gp.members import Members
+from bochner.gp.model import DeepGP
 from bochner.likelihoods import AbstractLikelihood
-from bochner.members import Members
-from bochner.model import DeepGP
-from bochner.prediction import Posterior
+from bochner.prediction.statistics import Posterior
+from bochner.rows.scaling import TargetScaling
+from bochner.tables.encoding import Encoder
 from bochner.training import AbstractEngine, OneDevice
 
 

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from bochner.data.scaling import TargetScaling
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.config import Config
 from bochner.estimators.inputs import (
@@ -21,8 +20,9 @@ from bochner.estimators.inputs import (
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
-from bochner.prediction import LogDensity, Moments, Quantiles, Samples, Several
-from bochner.scores import RegressionScores
+from bochner.prediction.scores import RegressionScores
+from bochner.prediction.statistics import LogDensity, Moments, Quantiles, Samples, Several
+from bochner.rows.scaling import TargetScaling
 
 
 class DeepGPRegressor(RegressorMixin, BaseDeepGP):

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bochner.conditioning import unconditioned
-from bochner.data.scaling import like_pixels
 from bochner.distributed import AbstractDistribution
 from bochner.estimators.config import AUTO, Config, check_choice
 from bochner.estimators.parameters import Parameters
 from bochner.estimators.recipes import PRESETS, Situation, fill
-from bochner.members import Members
+from bochner.gp.members import Members
+from bochner.inference.conditioning import unconditioned
+from bochner.rows.scaling import like_pixels
 
 _MODEL_FIELDS = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",

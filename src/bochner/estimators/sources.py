@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 
-from bochner.data.encoding import Encoder
-from bochner.data.sampling import Reservoir
-from bochner.data.tables import TableError, TableSource, open_table
-from bochner.data.targets import find_task, target_values
+from bochner.tables.encoding import Encoder
+from bochner.tables.sampling import Reservoir
+from bochner.tables.source import TableError, TableSource, open_table
+from bochner.tables.targets import find_task, target_values
 
 _SAMPLE_ROWS = 100_000
 _SAMPLE_SEED = 0

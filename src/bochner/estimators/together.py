@@ -4,14 +4,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from bochner.data.table import Table, Tables
 from bochner.estimators.classifier import DeepGPClassifier
 from bochner.estimators.config import AUTO, Config
 from bochner.estimators.fitting import Fitting, restored_on_failure, training_settings
 from bochner.estimators.regressor import DeepGPRegressor
 from bochner.estimators.rows import Rows
-from bochner.members import Members
-from bochner.model import DeepGP
+from bochner.gp.members import Members
+from bochner.gp.model import DeepGP
+from bochner.rows.table import Table, Tables
 from bochner.training import Trained, train
 
 Estimator = TypeVar("Estimator", DeepGPRegressor, DeepGPClassifier)

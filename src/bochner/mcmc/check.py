@@ -10,17 +10,23 @@ from jaxtyping import Float
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bochner.calibration import uncalibrated
-from bochner.conditioning import unconditioned
-from bochner.data.table import Table
 from bochner.estimators.config import Config, check_whole_number
 from bochner.estimators.rows import Rows
+from bochner.gp.members import Members
+from bochner.gp.model import DeepGP
+from bochner.inference.calibration import uncalibrated
+from bochner.inference.conditioning import unconditioned
+from bochner.inference.objectives import OBJECTIVES
 from bochner.likelihoods import AbstractClassificationLikelihood
 from bochner.mcmc.weights import sample_weights
-from bochner.members import Members
-from bochner.model import DeepGP
-from bochner.objectives import OBJECTIVES
-from bochner.prediction import AbstractStatistic, LogDensity, Posterior, Quantiles, Several
+from bochner.prediction.statistics import (
+    AbstractStatistic,
+    LogDensity,
+    Posterior,
+    Quantiles,
+    Several,
+)
+from bochner.rows.table import Table
 from bochner.training import Budget, Cosine, Plan, train
 
 _COVERAGE = 0.9

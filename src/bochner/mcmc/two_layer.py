@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from bochner.estimators.config import check_whole_number
 from bochner.kernels import RBF, AbstractKernel
 from bochner.mcmc.diagnostics import effective_sample_size, split_rhat
-from bochner.threads import blas_on_one_thread
+from bochner.system.threads import blas_on_one_thread
 
 _RELATIVE_JITTER = 1e-10
 

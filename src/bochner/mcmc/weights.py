@@ -13,13 +13,13 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from bochner.estimators.config import check_whole_number
-from bochner.gaussians import FactorizedGaussian
-from bochner.layers import Layer, LayerNoise
+from bochner.features.spectra import PriorFixed, VarFixed
+from bochner.gp.layers import Layer, LayerNoise
+from bochner.gp.model import DeepGP, Noise
+from bochner.gp.reparameterization import DrawWeights
 from bochner.mcmc.diagnostics import effective_sample_size, split_rhat
-from bochner.model import DeepGP, Noise
-from bochner.prediction import Posterior
-from bochner.reparameterization import DrawWeights
-from bochner.spectra import PriorFixed, VarFixed
+from bochner.posteriors.gaussians import FactorizedGaussian
+from bochner.prediction.statistics import Posterior
 from bochner.training import Stage, trainable
 
 
@@ -99,10 +99,10 @@ def sample_weights(
 
     Example:
         >>> import jax, jax.numpy as jnp
-        >>> from bochner.layers import LayerSettings
+        >>> from bochner.gp.layers import LayerSettings
         >>> from bochner.likelihoods import Gaussian
         >>> from bochner.mcmc import sample_weights
-        >>> from bochner.model import DeepGP
+        >>> from bochner.gp.model import DeepGP
         >>> model = DeepGP.start(
         ...     [LayerSettings(1, n_rf=3)], Gaussian.start(1), d_in=1, feed_inputs=False, key=jax.random.key(0)
         ... )

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from bochner import metrics
 from bochner.estimators import DeepGPClassifier
+from bochner.prediction import metrics
 from bochner.report.regression import N_WORST
 
 

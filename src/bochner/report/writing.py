@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bochner.saving import replace_file
+from bochner.system.saving import replace_file
 
 
 def write_report(path: str | Path, page: str) -> None:

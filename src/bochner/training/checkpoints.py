@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from bochner.saving import ModelFileError, read_arrays, write_arrays
+from bochner.system.saving import ModelFileError, read_arrays, write_arrays
 
 KIND = "checkpoint"
 _KEPT = 2

@@ -10,14 +10,14 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from bochner.bound import Bound
-from bochner.data.table import Table
-from bochner.members import Members
-from bochner.model import DeepGP, Noise
-from bochner.objectives import AbstractObjective, Elbo
+from bochner.gp.members import Members
+from bochner.gp.model import DeepGP, Noise
+from bochner.gp.reparameterization import AbstractReparameterization
+from bochner.inference.bound import Bound
+from bochner.inference.objectives import AbstractObjective, Elbo
 from bochner.ops.compiler_options import NO_SEARCH, WIDE_VECTORS
 from bochner.ops.current_device import current_device
-from bochner.reparameterization import AbstractReparameterization
+from bochner.rows.table import Table
 from bochner.training.budget import AbstractSchedule, KLWeight
 from bochner.training.stages import Stage
 

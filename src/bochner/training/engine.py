@@ -7,8 +7,8 @@ from typing import Any
 
 from jaxtyping import PyTree
 
-from bochner.bound import Bound
-from bochner.data.table import AbstractSteps, TrainingData
+from bochner.inference.bound import Bound
+from bochner.rows.table import AbstractSteps, TrainingData
 from bochner.training.checkpoints import Checkpoints
 from bochner.training.chunk import ChunkInputs, State, run_chunk
 

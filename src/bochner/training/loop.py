@@ -14,13 +14,13 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
-from bochner.bound import Bound
-from bochner.data.table import TrainingData
-from bochner.members import Members
-from bochner.model import DeepGP
-from bochner.objectives import AbstractObjective, Elbo
-from bochner.reparameterization import AbstractReparameterization, DrawWeights
-from bochner.threads import blas_on_one_thread
+from bochner.gp.members import Members
+from bochner.gp.model import DeepGP
+from bochner.gp.reparameterization import AbstractReparameterization, DrawWeights
+from bochner.inference.bound import Bound
+from bochner.inference.objectives import AbstractObjective, Elbo
+from bochner.rows.table import TrainingData
+from bochner.system.threads import blas_on_one_thread
 from bochner.training.budget import AbstractSchedule, Budget, Constant, KLWeight
 from bochner.training.checkpoints import (
     Checkpoints,
@@ -106,10 +106,10 @@ def train(
 
     Example:
         >>> import jax, numpy as np, optax
-        >>> from bochner.data.table import Table
-        >>> from bochner.layers import LayerSettings
+        >>> from bochner.rows.table import Table
+        >>> from bochner.gp.layers import LayerSettings
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.model import DeepGP
+        >>> from bochner.gp.model import DeepGP
         >>> from bochner.training import Budget, Plan, train
         >>> x = np.linspace(-1, 1, 50)[:, None]
         >>> model = DeepGP.start(

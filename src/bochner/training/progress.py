@@ -14,7 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from bochner.terminal import PlainConsole, harmless
+from bochner.system.terminal import PlainConsole, harmless
 
 
 @dataclasses.dataclass(frozen=True)

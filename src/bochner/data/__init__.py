@@ -1,1 +1,0 @@
-"""Tables in memory, batches of their rows, and scaling."""

@@ -1,0 +1,1 @@
+"""The deep Gaussian process: layers, their composition, several of them as one."""

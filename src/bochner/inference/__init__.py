@@ -1,0 +1,1 @@
+"""What training maximizes, and the exact last layer."""

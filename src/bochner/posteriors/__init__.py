@@ -1,0 +1,1 @@
+"""Variational posteriors: Gaussians over weights, and the treatment of kernels' parameters."""

@@ -1,0 +1,1 @@
+"""Statistics of the predictive mixture, and what they are worth."""

@@ -1,0 +1,121 @@
+"""Metrics of a table that comes in parts: sums that add up, so that no part is needed twice."""
+
+import dataclasses
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bochner.prediction import metrics
+
+
+class AbstractScores:
+    """Sums over rows; two of them add up to those of all their rows."""
+
+    def __add__(self, other: Self) -> Self:
+        if type(self) is not type(other):
+            return NotImplemented
+        values = {name: value + getattr(other, name) for name, value in vars(self).items()}
+        return type(self)(**values)
+
+
+@dataclasses.dataclass(frozen=True)
+class RegressionScores(AbstractScores):
+    """What regression metrics are made of.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.prediction.scores import RegressionScores
+        >>> y, draws = np.array([[0.0], [1.0]]), np.array([[[0.0, 1.0]], [[0.0, 1.0]]])
+        >>> one = RegressionScores.of(y, y + 3, np.zeros(2), draws, low=y - 1, high=y + 1)
+        >>> (one + one).metrics()["rmse"], (one + one).n_rows
+        (3.0, 4)
+    """
+
+    n_rows: int
+    squared_error: float
+    log_prob: float
+    crps: float
+    covered: float
+
+    @classmethod
+    def of(
+        cls,
+        y: Float[np.ndarray, "n targets"],
+        mean: Float[np.ndarray, "n targets"],
+        log_prob: Float[np.ndarray, " n"],
+        samples: Float[np.ndarray, "n targets draws"],
+        *,
+        low: Float[np.ndarray, "n targets"],
+        high: Float[np.ndarray, "n targets"],
+    ) -> "RegressionScores":
+        """Sum over some rows."""
+        n = len(y)
+        if n == 0:
+            return cls(0, 0.0, 0.0, 0.0, 0.0)
+        return cls(
+            n_rows=n,
+            squared_error=n * metrics.rmse(y, mean) ** 2,
+            log_prob=-n * metrics.mnll(log_prob),
+            crps=n * metrics.crps(y, samples),
+            covered=n * metrics.coverage(y, low, high),
+        )
+
+    def metrics(self) -> dict[str, float]:
+        """Give the metrics of all rows."""
+        return {
+            "rmse": float(np.sqrt(self.squared_error / self.n_rows)),
+            "mnll": -self.log_prob / self.n_rows,
+            "crps": self.crps / self.n_rows,
+            "coverage_90": self.covered / self.n_rows,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationScores(AbstractScores):
+    """What classification metrics are made of.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.prediction.scores import ClassificationScores
+        >>> probabilities = np.array([[0.1, 0.9]])
+        >>> one = ClassificationScores.of(np.array([1]), probabilities, np.log([0.9]))
+        >>> (one + one).metrics()["error_rate"]
+        0.0
+    """
+
+    n_rows: int
+    wrong: float
+    log_prob: float
+    brier: float
+    bins: Float[np.ndarray, "3 bins"]  # sums of confidence and accuracy, and counts
+
+    @classmethod
+    def of(
+        cls,
+        labels: Int[np.ndarray, " n"],
+        probabilities: Float[np.ndarray, "n classes"],
+        log_prob: Float[np.ndarray, " n"],
+    ) -> "ClassificationScores":
+        """Sum over some rows."""
+        n = len(labels)
+        if n == 0:
+            return cls(0, 0.0, 0.0, 0.0, np.zeros((3, metrics.N_BINS)))
+        confidence, accuracy, count = metrics.calibration_bins(labels, probabilities)
+        return cls(
+            n_rows=n,
+            wrong=n * metrics.error_rate(labels, probabilities.argmax(axis=1)),
+            log_prob=-n * metrics.mnll(log_prob),
+            brier=n * metrics.brier(labels, probabilities),
+            bins=np.stack([confidence * count, accuracy * count, count.astype(np.float64)]),
+        )
+
+    def metrics(self) -> dict[str, float]:
+        """Give the metrics of all rows."""
+        confidence, accuracy, _ = self.bins
+        return {
+            "error_rate": self.wrong / self.n_rows,
+            "mnll": -self.log_prob / self.n_rows,
+            "brier": self.brier / self.n_rows,
+            "ece": float(np.sum(np.abs(confidence - accuracy)) / self.n_rows),
+        }

@@ -1,0 +1,1 @@
+"""Tables of named columns as people have them: files and frames read by passes, encoded as numbers."""

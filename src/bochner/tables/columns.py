@@ -1,0 +1,358 @@
+"""One class for each kind of input column: what is learned of it, and its encoding as numbers."""
+
+import abc
+import dataclasses
+import functools
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+
+from bochner.tables.casting import Kind, TableError, compute, convert, without_missing_words
+
+MOST_CATEGORIES = 25
+_IDENTIFIER_SHARE = 0.9
+_HOUR, _DAY = 3_600_000_000, 86_400_000_000  # microseconds
+_WHEN_PARTS = ("time of day", "day of week", "day of year")
+
+
+class AbstractColumn(abc.ABC):
+    """An input column with what was learned of it."""
+
+    kind: ClassVar[Kind]
+    name: str
+
+    @classmethod
+    @abc.abstractmethod
+    def learn(cls, name: str, values: pa.ChunkedArray) -> "AbstractColumn | None":
+        """Learn from a sample of values of the kind's type; None where the column is of no use."""
+
+    @property
+    @abc.abstractmethod
+    def feature_names(self) -> list[str]:
+        """The names of the encoded columns."""
+
+    @abc.abstractmethod
+    def encode(self, values: Any) -> np.ndarray:
+        """Encode values of the kind's type as a finite matrix, one column a feature."""
+
+    @abc.abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Give what was learned as plain values."""
+
+    @classmethod
+    @abc.abstractmethod
+    def from_json(cls, name: str, stored: dict[str, Any]) -> "AbstractColumn":
+        """Make the column from plain values; `ValueError` where they are not such."""
+
+    def __call__(self, values: Any) -> np.ndarray:
+        """Encode values of any type that can be read as the kind of the column."""
+        return self.encode(convert(values, self.kind.value, place=f"column {self.name!r}"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Imputation:
+    """Puts medians in the place of missing values, and tells where it did if the sample had such."""
+
+    medians: tuple[float, ...]
+    has_indicator: bool
+
+    @classmethod
+    def learn(cls, matrix: np.ndarray) -> "Imputation":
+        """Learn from a matrix in which NaN is missing, in whole rows."""
+        with np.errstate(over="ignore"):
+            imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(matrix)
+        medians = np.asarray(imputer.statistics_)
+        if not np.all(np.isfinite(medians)):  # the mean of two middle values can overflow
+            medians = np.nanquantile(matrix, 0.5, axis=0, method="lower")
+        return cls(tuple(medians.tolist()), bool(np.isnan(matrix[:, 0]).any()))
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any], n_medians: int) -> "Imputation":
+        """Check and take the plain values."""
+        medians, has_indicator = stored["medians"], stored["has_indicator"]
+        if not isinstance(medians, list) or len(medians) != n_medians:
+            raise ValueError(f"`medians` must be a list of {n_medians} numbers; got {medians!r}.")
+        for median in medians:
+            if type(median) not in (int, float) or not _is_finite(median):
+                raise ValueError(f"a median must be a finite number; got {median!r}.")
+        return cls(tuple(map(float, medians)), _truth(has_indicator, "has_indicator"))
+
+    def __call__(self, matrix: np.ndarray) -> np.ndarray:
+        """Fill the matrix, and add the indicator."""
+        with np.errstate(over="ignore"):  # in a sum by which scikit-learn looks for infinite values
+            filled = np.asarray(self._imputer.transform(matrix))
+        if not self.has_indicator:
+            return filled
+        # One for the whole column; scikit-learn's would be one for each of its parts.
+        return np.column_stack([filled, np.isnan(matrix[:, 0])])
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the plain values."""
+        return {"medians": list(self.medians), "has_indicator": self.has_indicator}
+
+    def indicator_name(self, name: str) -> list[str]:
+        """The name of the indicator's column, where there is one."""
+        return [f"{name} is missing"] if self.has_indicator else []
+
+    @functools.cached_property
+    def _imputer(self) -> SimpleImputer:
+        # Fitted on its own result, so that plain numbers are all there is to store. Not by the median, which for
+        # the largest numbers overflows even where all are the same.
+        return SimpleImputer(strategy="most_frequent").fit(np.array([self.medians]))
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractMeasure(AbstractColumn):
+    """A column that is one number a row, with missing ones imputed."""
+
+    name: str
+    imputation: Imputation
+    unit: ClassVar[str] = ""
+
+    @classmethod
+    @abc.abstractmethod
+    def measure(cls, values: Any) -> np.ndarray:
+        """Give the values as a matrix of one column, NaN where missing."""
+
+    @classmethod
+    def learn(cls, name: str, values: pa.ChunkedArray) -> "AbstractMeasure":  # noqa: D102
+        return cls(name, Imputation.learn(_finite(cls.measure(values), name)))
+
+    @property
+    def feature_names(self) -> list[str]:  # noqa: D102
+        return [f"{self.name}{self.unit}", *self.imputation.indicator_name(self.name)]
+
+    def encode(self, values: Any) -> np.ndarray:  # noqa: D102
+        return self.imputation(_finite(self.measure(values), self.name))
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        return self.imputation.to_json()
+
+    @classmethod
+    def from_json(cls, name: str, stored: dict[str, Any]) -> "AbstractMeasure":  # noqa: D102
+        return cls(name, Imputation.from_json(stored, 1))
+
+
+class Number(AbstractMeasure):
+    """A column of numbers, as they are."""
+
+    kind = Kind.NUMBER
+
+    @classmethod
+    def measure(cls, values: Any) -> np.ndarray:  # noqa: D102
+        return _floats(values)
+
+
+class Boolean(AbstractMeasure):
+    """A column of truth values, as 0 and 1."""
+
+    kind = Kind.BOOLEAN
+
+    @classmethod
+    def measure(cls, values: Any) -> np.ndarray:  # noqa: D102
+        return _floats(values)
+
+
+class Time(AbstractMeasure):
+    """A column of times of day, in hours since midnight."""
+
+    kind = Kind.TIME
+    unit = ": hours"
+
+    @classmethod
+    def measure(cls, values: Any) -> np.ndarray:  # noqa: D102
+        return _floats(values.cast(pa.int64())) / _HOUR
+
+
+class Duration(AbstractMeasure):
+    """A column of durations, in days."""
+
+    kind = Kind.DURATION
+    unit = ": days"
+
+    @classmethod
+    def measure(cls, values: Any) -> np.ndarray:  # noqa: D102
+        return _floats(values.cast(pa.int64())) / _DAY
+
+
+@dataclasses.dataclass(frozen=True)
+class Moment(AbstractColumn):
+    """A column of dates or time stamps: days since 1970 in UTC, and the parts of the calendar that vary.
+
+    The parts are the time of day in hours, the day of the week (Monday is 0) and the day of the year (from 1).
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    imputation: Imputation
+    kind: ClassVar[Kind] = Kind.MOMENT
+
+    @classmethod
+    def learn(cls, name: str, values: pa.ChunkedArray) -> "Moment":  # noqa: D102
+        matrix = _calendar(values)
+        present = matrix[~np.isnan(matrix[:, 0])]
+        varies = [len(np.unique(column)) > 1 for column in present.T]
+        parts = [part for part, kept in zip(_WHEN_PARTS, varies[1:], strict=True) if kept]
+        kept = [True, *varies[1:]]
+        return cls(name, tuple(parts), Imputation.learn(matrix[:, kept]))
+
+    @property
+    def feature_names(self) -> list[str]:  # noqa: D102
+        names = [f"{self.name}: {part}" for part in ("days", *self.parts)]
+        return [*names, *self.imputation.indicator_name(self.name)]
+
+    def encode(self, values: Any) -> np.ndarray:  # noqa: D102
+        kept = [True, *(part in self.parts for part in _WHEN_PARTS)]
+        return self.imputation(_calendar(values)[:, kept])
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        return {"parts": list(self.parts), **self.imputation.to_json()}
+
+    @classmethod
+    def from_json(cls, name: str, stored: dict[str, Any]) -> "Moment":  # noqa: D102
+        parts = stored["parts"]
+        if not isinstance(parts, list) or parts != [part for part in _WHEN_PARTS if part in parts]:
+            raise ValueError(
+                f"`parts` must be some of {list(_WHEN_PARTS)}, in this order; got {parts!r}."
+            )
+        return cls(name, tuple(parts), Imputation.from_json(stored, 1 + len(parts)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Category(AbstractColumn):
+    """A column of text or categories, one-hot: frequent values, the rest as one, missing as its own.
+
+    A value not seen at fit counts as one of the rest, and as none of all where there is no rest.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    has_rest: bool
+    has_indicator: bool
+    kind: ClassVar[Kind] = Kind.TEXT
+
+    @classmethod
+    def learn(cls, name: str, values: pa.ChunkedArray) -> "Category | None":  # noqa: D102
+        values = without_missing_words(values)
+        present = values.drop_null()
+        n_distinct = len(present.unique())
+        if n_distinct > MOST_CATEGORIES and n_distinct > _IDENTIFIER_SHARE * len(present):
+            return None
+        frequent, has_rest = _frequent(present)
+        return cls(name, frequent, has_rest, has_indicator=values.null_count > 0)
+
+    @property
+    def feature_names(self) -> list[str]:  # noqa: D102
+        names = [f"{self.name}={value}" for value in self.values]
+        rest = [f"{self.name} is another"] if self.has_rest else []
+        return [*names, *rest, *([f"{self.name} is missing"] if self.has_indicator else [])]
+
+    def encode(self, values: Any) -> np.ndarray:  # noqa: D102
+        values = without_missing_words(values)
+        # Not OneHotEncoder, which looks up text by Python's dictionaries; through Arrow it takes a quarter of the time.
+        found = compute.index_in(values, value_set=self._value_set)
+        width = len(self.feature_names)
+        nowhere = len(self.values) if self.has_rest else width  # one column more, left out below
+        place = found.fill_null(nowhere).to_numpy()
+        if self.has_indicator:
+            place = np.where(np.asarray(values.is_null()), width - 1, place)
+        encoded = np.zeros((len(values), width + 1))
+        encoded[np.arange(len(values)), place] = 1.0
+        return encoded[:, :width]
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "values": list(self.values),
+            "has_rest": self.has_rest,
+            "has_indicator": self.has_indicator,
+        }
+
+    @classmethod
+    def from_json(cls, name: str, stored: dict[str, Any]) -> "Category":  # noqa: D102
+        values = stored["values"]
+        if not isinstance(values, list) or not all(_is_text(value) for value in values):
+            raise ValueError(f"`values` of column {name!r} must be a list of texts.")
+        if len(set(values)) < len(values) or len(values) > MOST_CATEGORIES:
+            raise ValueError(
+                f"`values` of column {name!r} must be at most {MOST_CATEGORIES} different texts."
+            )
+        has_rest = _truth(stored["has_rest"], "has_rest")
+        return cls(name, tuple(values), has_rest, _truth(stored["has_indicator"], "has_indicator"))
+
+    @functools.cached_property
+    def _value_set(self) -> pa.Array:
+        return pa.array(self.values, pa.string())
+
+
+COLUMNS: dict[str, type[AbstractColumn]] = {
+    "number": Number,
+    "boolean": Boolean,
+    "category": Category,
+    "moment": Moment,
+    "time": Time,
+    "duration": Duration,
+}
+"""The kinds of columns, by the name used in model files."""
+
+
+def _frequent(present: pa.ChunkedArray) -> tuple[tuple[str, ...], bool]:
+    """The values with a column of their own, in order, and whether there are more."""
+    if len(present) == 0:
+        return (), False
+    encoder = OneHotEncoder(max_categories=MOST_CATEGORIES, handle_unknown="infrequent_if_exist")
+    encoder.fit(np.array(present.to_pylist(), dtype=object)[:, None])
+    rare = encoder.infrequent_categories_[0]
+    rare = set() if rare is None else set(rare.tolist())
+    return tuple(value for value in encoder.categories_[0].tolist() if value not in rare), bool(
+        rare
+    )
+
+
+def _floats(values: Any) -> np.ndarray:
+    """One column of float64, NaN where missing."""
+    numbers = values.cast(pa.float64(), safe=False).fill_null(math.nan)
+    return np.asarray(numbers.to_numpy(), np.float64).reshape(-1, 1)
+
+
+def _finite(matrix: np.ndarray, name: str) -> np.ndarray:
+    infinite = np.isinf(matrix[:, 0])
+    if infinite.any():
+        raise TableError(
+            f"column {name!r} holds {int(infinite.sum())} infinite numbers, the first in row "
+            f"{int(np.argmax(infinite)) + 1} of the batch. Correct them, or leave the cells empty."
+        )
+    return matrix
+
+
+def _calendar(moments: Any) -> np.ndarray:
+    """Days since 1970, hours since midnight, day of the week and of the year; NaN where missing."""
+    parts = [compute.day_of_week(moments), compute.day_of_year(moments)]
+    micros = moments.cast(pa.int64())
+    missing = _floats(micros)
+    whole = np.asarray(micros.fill_null(0).to_numpy())
+    hours = np.where(np.isnan(missing[:, 0]), np.nan, whole % _DAY / _HOUR)
+    return np.column_stack([missing / _DAY, hours, *(_floats(part) for part in parts)])
+
+
+def _is_finite(value: int | float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:  # half of a surrogate pair, which Arrow cannot hold
+        return False
+
+
+def _truth(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"`{name}` must be true or false; got {value!r}.")
+    return value

@@ -1,0 +1,174 @@
+"""The encoding of a table's input columns as a matrix of numbers: learned once, stored, applied later."""
+
+import dataclasses
+import functools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bochner.tables.casting import Kind, TableError, convert, find_kind
+from bochner.tables.columns import COLUMNS, AbstractColumn
+from bochner.tables.targets import find_task, target_values
+
+__all__ = ["Encoder", "find_task", "target_values"]
+
+_BY_KIND = {column.kind: column for column in COLUMNS.values()}
+_NAMES = {column: name for name, column in COLUMNS.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoder:
+    """Turns the rows of a table into a finite matrix of numbers.
+
+    Numbers stay numbers, truth values become 0 and 1, text and categories are one-hot, dates become days and the parts
+    of the calendar. Missing numbers become the median, and where the sample had missing values a further column tells
+    which they are.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from bochner.tables.encoding import Encoder
+        >>> sample = pa.table({"age": [30, None, 50], "color": ["red", "blue", "red"]})
+        >>> encoder = Encoder.learn(sample)
+        >>> encoder.feature_names
+        ['age', 'age is missing', 'color=blue', 'color=red']
+        >>> encoder(pa.table({"color": ["red", "green"], "age": [None, 20]})).tolist()
+        [[40.0, 1.0, 0.0, 1.0], [20.0, 0.0, 0.0, 0.0]]
+        >>> Encoder.from_json(encoder.to_json()) == encoder
+        True
+    """
+
+    columns: tuple[AbstractColumn, ...]
+    dropped: tuple[str, ...] = ()
+
+    @classmethod
+    def learn(cls, sample: pa.Table) -> "Encoder":
+        """Learn from a uniform sample of rows that has the input columns alone."""
+        kinds = {field.name: find_kind(field.type) for field in sample.schema}
+        unsupported = [field for field in sample.schema if kinds[field.name] is None]
+        if unsupported:
+            told = ", ".join(f"{field.name!r} ({field.type})" for field in unsupported)
+            raise TableError(
+                f"columns of these types cannot be used: {told}. {_ignore(unsupported)}"
+            )
+        if sample.num_rows == 0:
+            raise TableError("the table has no rows. Check how it was read or filtered.")
+        columns, empty, identifiers = [], [], []
+        for name, kind in kinds.items():
+            if kind is None or kind is Kind.NOTHING:
+                empty.append(name)
+                continue
+            values = convert(sample.column(name), kind.value, place=f"column {name!r}")
+            column = _BY_KIND[kind].learn(name, values)
+            if column is None:
+                identifiers.append(name)
+            else:
+                columns.append(column)
+        if identifiers:
+            _warn(identifiers, "nearly each row has its own text there")
+        if empty:
+            _warn(empty, "all values are missing")
+        if not columns:
+            raise TableError(
+                f"no column is left to learn from (of {sample.num_columns}). Add columns with numbers, dates or "
+                "categories."
+            )
+        return cls(tuple(columns), tuple(identifiers + empty))
+
+    def __call__(self, batch: pa.RecordBatch | pa.Table) -> np.ndarray:
+        """Encode rows; columns are found by name, in any order, and others are ignored."""
+        missing = [name for name in self.input_names if name not in batch.schema.names]
+        if missing:
+            raise TableError(
+                f"missing columns: {', '.join(map(repr, missing))}. The model was fitted with them; add them to the "
+                "table, empty where nothing is known."
+            )
+        if batch.num_rows == 0:  # scikit-learn's parts refuse this
+            return np.empty((0, len(self.feature_names)))
+        return np.column_stack([column(batch.column(column.name)) for column in self.columns])
+
+    @functools.cached_property
+    def input_names(self) -> list[str]:
+        """The columns that are needed."""
+        return [column.name for column in self.columns]
+
+    @functools.cached_property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types to read the columns with, for `open_table`."""
+        return {column.name: column.kind.value for column in self.columns}
+
+    @functools.cached_property
+    def feature_names(self) -> list[str]:
+        """The names of the encoded columns."""
+        return [name for column in self.columns for name in column.feature_names]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give all that was learned as plain values."""
+        columns = [
+            {"kind": _NAMES[type(column)], "name": column.name, **column.to_json()}
+            for column in self.columns
+        ]
+        return {"columns": columns, "dropped": list(self.dropped)}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> "Encoder":
+        """Make an encoder from plain values; `ValueError` where they are not what `to_json` gives."""
+        try:
+            _check_keys(stored, ["columns", "dropped"])
+            if not isinstance(stored["columns"], list) or not stored["columns"]:
+                raise ValueError("`columns` must be a list that is not empty.")
+            if not isinstance(stored["dropped"], list):
+                raise ValueError("`dropped` must be a list.")
+            columns = tuple(_column_from_json(column) for column in stored["columns"])
+            names = [column.name for column in columns] + stored["dropped"]
+            _check_names(names)
+        except ValueError as error:
+            raise ValueError(f"the stored encoding of columns is damaged: {error}") from error
+        return cls(columns, tuple(stored["dropped"]))
+
+
+def _column_from_json(stored: Any) -> AbstractColumn:
+    if not isinstance(stored, dict) or not isinstance(stored.get("kind"), str):
+        raise ValueError(f"a column must have a kind; got {_short(stored)}.")
+    column = COLUMNS.get(stored["kind"])
+    if column is None:
+        raise ValueError(f"the kind of a column must be one of {', '.join(COLUMNS)}.")
+    rest = {key: value for key, value in stored.items() if key not in ("kind", "name")}
+    _check_names([stored.get("name")])
+    try:
+        made = column.from_json(stored["name"], rest)
+    except KeyError as error:
+        raise ValueError(f"column {stored['name']!r} lacks {error}.") from error
+    _check_keys(rest, list(made.to_json()))
+    return made
+
+
+def _check_keys(stored: Any, keys: Sequence[str]) -> None:
+    if not isinstance(stored, dict) or set(stored) != set(keys):
+        raise ValueError(f"expected an object with {', '.join(keys)}; got {_short(stored)}.")
+
+
+def _check_names(names: list[Any]) -> None:
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("the names of columns must be texts.")
+    if len(set(names)) < len(names):
+        raise ValueError("the names of columns must differ.")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _ignore(fields: list[pa.Field]) -> str:
+    return f"Leave them out: `--ignore {','.join(field.name for field in fields)}`."
+
+
+def _warn(names: list[str], reason: str) -> None:
+    warnings.warn(
+        f"The columns {', '.join(map(repr, names))} are not used: {reason}.",
+        UserWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,56 @@
+"""What a way to read tables must offer, and the errors of reading in words."""
+
+import abc
+import contextlib
+import zipfile
+import zlib
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from bochner.tables.casting import TableError
+
+BYTES_OF_A_BATCH = 64 << 20
+"""Batches have fewer rows than asked for where they would hold more than about this."""
+
+
+class AbstractReader(abc.ABC):
+    """Reads the rows of a table from its start, as often as asked, in bounded memory."""
+
+    schema: pa.Schema
+    n_rows: int | None
+
+    @abc.abstractmethod
+    def read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+        """Give batches of about `n_rows` rows; their columns may come in any order."""
+
+
+@contextlib.contextmanager
+def errors_in_words(name: str) -> Iterator[None]:
+    """Turn what Arrow, NumPy and the system raise into a `TableError` that names the table."""
+    try:
+        yield
+    except TableError as error:
+        if str(error).startswith(f"{name}: "):
+            raise
+        raise TableError(f"{name}: {error}") from error
+    except FileNotFoundError as error:
+        raise TableError(f"{name}: there is no such file. Check the path.") from error
+    except PermissionError as error:
+        raise TableError(
+            f"{name}: the file may not be read. Check its permissions, and that it is a file."
+        ) from error
+    except MemoryError as error:
+        raise TableError(
+            f"{name}: a part of the file does not fit into memory. It may be damaged; write it again, Parquet files "
+            "with smaller row groups."
+        ) from error
+    except (
+        pa.ArrowException, OSError, ValueError, KeyError, EOFError, OverflowError,
+        zipfile.BadZipFile, zlib.error, RuntimeError,
+    ) as error:  # fmt: skip
+        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = reason if len(reason) <= 300 else f"{reason[:297]}..."
+        raise TableError(
+            f"{name}: the table cannot be read ({reason}). Check that the file is complete and undamaged."
+        ) from error
