@@ -3,11 +3,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import logsumexp, softmax
-
-from bochner.gp.reparameterization import DrawWeights
-from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, Poisson, Softmax, StudentT
-from bochner.prediction.statistics import (
+from bochner.prediction.statistics.statistics import (
     CHUNK_ROWS,
     Draws,
     ExpectedLogLikelihood,
@@ -19,6 +15,10 @@ from bochner.prediction.statistics import (
     Samples,
     Several,
 )
+from scipy.special import logsumexp, softmax
+
+from bochner.gp.reparameterization import DrawWeights
+from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, Poisson, Softmax, StudentT
 from tests import examples
 
 N_DRAWS = 23

@@ -62,10 +62,7 @@ class Comparing(Settling):
 
     def _own_rows(self, config: Config, rows: Rows) -> OwnRows | None:
         """Let members leave out rows of their own, where the fit may choose and nothing else would judge it."""
-        # A training that goes on from a checkpoint has one part only.
-        if not self._chooses_itself() or self._is_trial or self.checkpoint is not None:
-            return None
-        if config.max_steps == 1:
+        if not self._chooses_itself() or self._is_trial:
             return None
         own_rows = OwnRows.draw(config.n_members, len(rows), config.seed)
         enough = own_rows is not None and np.all((~own_rows.left_out) @ rows.weights > 0)

@@ -31,7 +31,7 @@ from bochner.gp.model import DeepGP
 from bochner.inference.calibration import calibrate
 from bochner.inference.conditioning import condition_last_layer
 from bochner.inference.objectives import OBJECTIVES
-from bochner.prediction.statistics import ExpectedLogLikelihood, Posterior
+from bochner.prediction.statistics.statistics import ExpectedLogLikelihood, Posterior
 from bochner.rows.pixels import table_for_batches
 from bochner.rows.scaling import BY_COLUMN, PREPROCESSINGS
 from bochner.rows.spool import Spool
@@ -57,7 +57,8 @@ _MAX_ROWS_FOR_BOUND = 10_000
 _MAX_ROWS_HELD_OUT_OF_STREAM = 20_000
 _PATIENCE = 10
 _FEW_STEPS = 100
-_TIME_TO_REHEARSE = 0.7
+_PARTS_OF_REHEARSAL = 4
+_TIME_TO_REHEARSE = 0.4  # compilation included, which the training then needs no more
 
 
 @contextlib.contextmanager
@@ -275,21 +276,17 @@ class Fitting(Comparing):
     def _rehearse(
         self, config: Config, table: Table, rows: Rows, own_rows: OwnRows
     ) -> dict[str, Judged]:
-        """Train for half of the budget while members leave rows out, and judge them on those."""
-        tables = own_rows.to_learn_from(table)
-        self.trained_weight_ = tables.total_weight
-        budget = _parts(config.budget, self._seconds_tried)[0]
+        """Train briefly while members leave rows out, and judge them on those."""
+        started = time.monotonic()
         with self._on_device():
             trained = train(
                 self.model_,
-                tables,
-                **training_settings(config, budget),
-                callbacks=self._listeners(0, _FIRST_HALF),
+                own_rows.to_learn_from(table),
+                **training_settings(config, _of_rehearsal(config.budget)),
                 key=self._key("rehearse"),
             )
             judged = self._judged_by_members(config, rows, own_rows, table, trained.model)
-        self.model_ = trained.model
-        self.history_ = self._records(trained, 0, _FIRST_HALF)
+        self._seconds_tried += time.monotonic() - started
         return judged
 
     def _learn(
@@ -310,58 +307,35 @@ class Fitting(Comparing):
                 kl_warmup=config.kl_warmup,
                 precision=config.precision,
             )
-        learned_from, part = data, _WHOLE
-        budget = _left(config.budget, self._seconds_tried)
-        if own_rows is not None:
-            # All rows come back, in the form that the compiled program knows.
-            learned_from = own_rows.all_in(data)  # pyright: ignore[reportArgumentType]
-            part, budget = _SECOND_HALF, _parts(config.budget, self._seconds_tried)[1]
+        # All rows come back, in the form for which the program is compiled.
+        learned_from = data if own_rows is None else own_rows.all_in(data)  # pyright: ignore[reportArgumentType]
         with self._on_device(), self._engine() as engine:
             engine.check_same(lambda: f"{config} {data.total_weight} {sample.digest()}")
+            callbacks = list(self.callbacks or []) if engine.is_first else []
+            if self.verbose and engine.is_first:
+                callbacks.append(ProgressBar(type(self).__name__, n_rows=self.trained_weight_))
             trained = train(
                 self.model_,
                 learned_from,
-                **training_settings(config, budget),
+                **training_settings(config, _left(config.budget, self._seconds_tried)),
                 held_out=self._judge(config, data, held_out),
-                callbacks=self._listeners(n_past, part) if engine.is_first else [],
+                callbacks=[_InOwnUnits(one, self._in_own_units, n_past) for one in callbacks],
                 checkpoints=self._checkpoints(config, digest, held_out, engine),
                 engine=engine,
                 key=jax.random.fold_in(self._key("train"), n_past),
             )
             self.distribution_ = engine.report
-            self._keep(config, data, trained, sample, part)
+            self._keep(config, data, trained, sample)
 
-    def _listeners(self, n_past: int, part: "_Part") -> "list[_InOwnUnits]":
-        callbacks = [(one, part.is_last) for one in self.callbacks or []]
-        if self.verbose:
-            bar = ProgressBar(type(self).__name__, n_rows=self.trained_weight_)
-            callbacks.append((bar, True))
-        return [
-            _InOwnUnits(one, lambda record: self._in_own_units(record, n_past, part), ends)
-            for one, ends in callbacks
-        ]
-
-    def _records(self, trained: Trained, n_past: int, part: "_Part") -> list[dict[str, Any]]:
-        return [
-            dataclasses.asdict(self._in_own_units(record, n_past, part))
-            for record in trained.history
-        ]
-
-    def _keep(
-        self,
-        config: Config,
-        data: TrainingData,
-        trained: Trained,
-        sample: Rows,
-        part: "_Part | None" = None,
-    ) -> None:
+    def _keep(self, config: Config, data: TrainingData, trained: Trained, sample: Rows) -> None:
         """Make a trained model the estimator's own, with its history and its bound."""
         n_past = self.history_[-1]["step"] if self.history_ else 0
         self.model_ = self._conditioned(config, data, trained.model)
-        n_rehearsed = 0 if part is None or part.start == 0 else n_past
-        self._warn_of_too_few_steps(config, n_rehearsed + trained.n_steps)
+        self._warn_of_too_few_steps(config, trained.n_steps)
         self.n_steps_ = n_past + trained.n_steps
-        self.history_ = self.history_ + self._records(trained, n_past, part or _WHOLE)
+        self.history_ = self.history_ + [
+            dataclasses.asdict(self._in_own_units(record, n_past)) for record in trained.history
+        ]
         self.elbo_ = self._bound(sample)  # of the posterior, which calibration leaves
         self.model_ = self._calibrated(config, data, self.model_)
 
@@ -453,12 +427,11 @@ class Fitting(Comparing):
     def _scaled(self, rows: Rows) -> Rows:
         return Rows(self._input_scaling(rows.X), self._scaled_targets(rows.Y), rows.weights)
 
-    def _in_own_units(self, record: Record, n_past_steps: int, part: "_Part") -> Record:
+    def _in_own_units(self, record: Record, n_past_steps: int) -> Record:
         shift, mnll = self._target_scaling.log_jacobian, record.held_out_mnll
         return dataclasses.replace(
             record,
             step=record.step + n_past_steps,
-            fraction=part.start + part.share * record.fraction,
             elbo=record.elbo - self.trained_weight_ * shift,
             ell=record.ell - self.trained_weight_ * shift,
             held_out_mnll=None if mnll is None else mnll + shift,
@@ -491,30 +464,14 @@ class _InOwnUnits:
     """A callback that is told of records in the targets' units."""
 
     callback: AbstractCallback
-    convert: Callable[[Record], Record]
-    ends: bool
+    convert: Callable[[Record, int], Record]
+    n_past_steps: int
 
     def on_record(self, record: Record) -> None:
-        self.callback.on_record(self.convert(record))
+        self.callback.on_record(self.convert(record, self.n_past_steps))
 
     def on_end(self) -> None:
-        if self.ends:
-            self.callback.on_end()
-
-
-@dataclasses.dataclass(frozen=True)
-class _Part:
-    """A part of a training, by the share of it that lies before and that it is."""
-
-    start: float = 0.0
-    share: float = 1.0
-
-    @property
-    def is_last(self) -> bool:
-        return self.start + self.share == 1.0
-
-
-_WHOLE, _FIRST_HALF, _SECOND_HALF = _Part(), _Part(0.0, 0.5), _Part(0.5, 0.5)
+        self.callback.on_end()
 
 
 def _left(budget: Budget, seconds_tried: float) -> Budget:
@@ -525,15 +482,14 @@ def _left(budget: Budget, seconds_tried: float) -> Budget:
     return Budget(budget.max_steps, left)
 
 
-def _parts(budget: Budget, seconds_tried: float) -> tuple[Budget, Budget]:
-    """Give two halves of a budget; of its time the first has more, in which the program is compiled."""
-    steps, seconds = budget.max_steps, _left(budget, seconds_tried).max_seconds
-    of_steps = (None, None) if steps is None else (steps - steps // 2, steps // 2)
-    of_time = (None, None)
-    if seconds is not None:
-        of_time = (_TIME_TO_REHEARSE * seconds, (1 - _TIME_TO_REHEARSE) * seconds)
-    first, second = (Budget(*part) for part in zip(of_steps, of_time, strict=True))
-    return first, second
+def _of_rehearsal(budget: Budget) -> Budget:
+    """Give a quarter of the steps of a budget, with as many between records, so that the same program runs them."""
+    steps, seconds = budget.max_steps, budget.max_seconds
+    return Budget(
+        None if steps is None else -(-steps // _PARTS_OF_REHEARSAL),
+        None if seconds is None else _TIME_TO_REHEARSE * seconds,
+        n_records=budget.n_records // _PARTS_OF_REHEARSAL,
+    )
 
 
 @eqx.filter_jit

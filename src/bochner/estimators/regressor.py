@@ -20,8 +20,14 @@ from bochner.estimators.inputs import (
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
-from bochner.prediction.scores import RegressionScores
-from bochner.prediction.statistics import LogDensity, Moments, Quantiles, Samples, Several
+from bochner.prediction.statistics.scores import RegressionScores
+from bochner.prediction.statistics.statistics import (
+    LogDensity,
+    Moments,
+    Quantiles,
+    Samples,
+    Several,
+)
 from bochner.rows.scaling import TargetScaling
 
 
@@ -99,8 +105,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         history_: a list of records over the training: bound, expected log-likelihood, KL, held-out MNLL, seconds.
         judged_: mean log-likelihood of rows not seen, in the units of y, under the `"model"` as it was trained, and
             under a `"constant"` and a `"linear"` one; `"n_rows"`, how many; `"rows"`, which: those `"held out"`, or
-            `"by members"`, which left them out for half of the training; and what `"predicts"`. Where the model is
-            clearly worse a fit says so, and if it chose its settings itself the better one takes the model's place.
+            `"by members"`, which left them out of a rehearsal; and what `"predicts"`. Where the model is clearly
+            worse a fit says so, and if it chose its settings itself the better one takes the model's place.
         model_: the `DeepGP` itself, or `Members`.
         n_steps_: training steps done.
         relevance_: how much each input matters.

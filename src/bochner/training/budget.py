@@ -17,10 +17,16 @@ class Budget:
         >>> from bochner.training import Budget
         >>> Budget(max_steps=100).fraction(step=25, seconds=3.0)
         0.25
+
+    Attributes:
+        max_steps: steps.
+        max_seconds: seconds.
+        n_records: records over the whole of it.
     """
 
     max_steps: int | None = None
     max_seconds: float | None = None
+    n_records: int = 100
 
     def __post_init__(self):
         if self.max_steps is None and self.max_seconds is None:

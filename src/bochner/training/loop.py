@@ -38,7 +38,6 @@ from bochner.training.stages import Plan, Stage, trainable
 # learning rate is a factor on its updates, so that one compiled program serves all rates.
 ADAM = optax.flatten(optax.adam(1.0))
 
-_N_RECORDS = 100
 _MAX_HALVINGS = 3
 
 
@@ -285,7 +284,9 @@ class _Run:
         )
         if self.budget.max_steps is not None:
             # A record ends a chunk, and noise for steps after it would be drawn in vain.
-            capacity = min(capacity, max(math.ceil(self.budget.max_steps / _N_RECORDS), 1))
+            capacity = min(
+                capacity, max(math.ceil(self.budget.max_steps / self.budget.n_records), 1)
+            )
         n_steps = min([capacity, *self._steps_to_events(fraction), max_steps or capacity])
         table, rows = self.engine.rows(self.steps, self.step, n_steps, capacity)
         per_step = 0.0 if self.budget.max_steps is None else 1.0 / self.budget.max_steps
@@ -319,8 +320,9 @@ class _Run:
         if self.budget.max_seconds is not None:
             # Time is looked at between chunks only, so a chunk must not take long.
             per_step = math.inf if self.seconds_per_step is None else self.seconds_per_step
-            events.append(max(int(self.budget.max_seconds / _N_RECORDS / per_step), 1))
-        next_record = (math.floor(fraction * _N_RECORDS + 1e-9) + 1) / _N_RECORDS
+            events.append(max(int(self.budget.max_seconds / self.budget.n_records / per_step), 1))
+        n_records = self.budget.n_records
+        next_record = (math.floor(fraction * n_records + 1e-9) + 1) / n_records
         to_record = self.budget.steps_to(min(next_record, 1.0), self.step)
         return events if to_record is None else [*events, max(to_record, 1)]
 
@@ -329,8 +331,8 @@ class _Run:
 
     def _record_is_due(self) -> bool:
         last = self.history[-1].fraction if self.history else 0.0
-        fraction = self._fraction()
-        return math.floor(fraction * _N_RECORDS + 1e-9) > math.floor(last * _N_RECORDS + 1e-9)
+        n_records, fraction = self.budget.n_records, self._fraction()
+        return math.floor(fraction * n_records + 1e-9) > math.floor(last * n_records + 1e-9)
 
     def _record(self) -> None:
         steps = np.array([n for n, _ in self.pending], float)
