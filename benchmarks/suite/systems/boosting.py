@@ -17,7 +17,7 @@ _LEAST_DEVIATION = 1e-3  # of the residuals' own
 _ENOUGH_CHOICES = 4
 _SHARE_OF_ONE_FIT = 0.95
 _CHOICES_TO_PLAN = 8
-_SLOWEST_RATE, _FASTEST_RATE = 0.03, 0.3
+_FASTEST_RATE = 0.3
 _PILOT_TREES = 20
 _TREES_AT_RATE_ONE, _MOST_TREES_AT_RATE_ONE, _PATIENCE_AT_RATE_ONE = 60, 250, 5
 
@@ -62,9 +62,11 @@ class Pace:
 
     Attributes:
         rate: of learning.
+        is_tight: whether there was no time for a slower one.
     """
 
     rate: float
+    is_tight: bool = False
 
     @property
     def most_trees(self) -> int:
@@ -76,25 +78,27 @@ class Pace:
         """Trees without a gain on held-out rows that end a fit."""
         return math.ceil(_PATIENCE_AT_RATE_ONE / self.rate)
 
-    @property
-    def is_tight(self) -> bool:
-        """Whether there was no time for the slowest rate."""
-        return self.rate > _SLOWEST_RATE
-
     @classmethod
     def in_time(
-        cls, rows: TrainingRows, clock: Clock, share: float, fit: Callable[[int], None]
+        cls,
+        rows: TrainingRows,
+        clock: Clock,
+        share: float,
+        fit: Callable[[int], object],
+        *,
+        slowest: float,
     ) -> "Pace":
-        """Choose the rate at which eight settings take a share of the time, from the seconds of a few trees.
+        """Choose the rate, from `slowest` on, at which eight settings take a share of the time.
 
-        `fit` adds so many trees.
+        `fit` adds so many trees, of which a few are timed.
         """
         started = clock.used()
         fit(_PILOT_TREES)
         seconds = (clock.used() - started) / _PILOT_TREES
         n_fits = _CHOICES_TO_PLAN * len(parts(rows)) + 1
         n_trees = share * clock.limit / n_fits / max(seconds, 1e-9)
-        return cls(float(np.clip(_TREES_AT_RATE_ONE / n_trees, _SLOWEST_RATE, _FASTEST_RATE)))
+        rate = _TREES_AT_RATE_ONE / n_trees
+        return cls(float(np.clip(rate, slowest, _FASTEST_RATE)), is_tight=rate > slowest)
 
 
 def parts(rows: TrainingRows) -> list[tuple[np.ndarray, np.ndarray]]:

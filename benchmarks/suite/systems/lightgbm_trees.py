@@ -47,6 +47,7 @@ _CHOICES_OF_DEVIATION = [
     for leaves, least in ((4, 20), (15, 20), (31, 50))
 ]
 _PACE_OF_DEVIATION = Pace(0.05)
+_SLOWEST_RATE = 0.03
 _SHARE_OF_MEAN, _SHARE_OF_ALL = 0.65, 0.85
 _SHARES_OF_VARIATION = (0.25, 0.5, 0.75, 1.0)  # of the log deviation between rows that is believed
 _RANGE = (0.01, 0.99)
@@ -62,7 +63,7 @@ class LightGBM:
         if rows.classes is not None:
             return _classes(rows, clock)
         fit = _Fit(rows.frame.rows, rows.y, rows.seed, {"objective": "regression"}, clock)
-        fit.pace = Pace.in_time(rows, clock, _SHARE_OF_MEAN, fit.pilot)
+        fit.pace = Pace.in_time(rows, clock, _SHARE_OF_MEAN, fit.pilot, slowest=_SLOWEST_RATE)
         found = search(rows, clock, _SHARE_OF_MEAN, _CHOICES, fit)
         model = fit.final(found.settings, found.n_trees)
         residuals = rows.y[found.rows] - found.predicted
@@ -115,7 +116,7 @@ def _classes(rows: TrainingRows, clock: Clock) -> Predictor:
     if n_classes > 2:
         task = {"objective": "multiclass", "num_class": n_classes}
     fit = _Fit(rows.frame.rows, rows.y, rows.seed, task, clock)
-    fit.pace = Pace.in_time(rows, clock, _SHARE_OF_ALL, fit.pilot)
+    fit.pace = Pace.in_time(rows, clock, _SHARE_OF_ALL, fit.pilot, slowest=_SLOWEST_RATE)
     found = search(rows, clock, _SHARE_OF_ALL, _CHOICES, fit)
     model = fit.final(found.settings, found.n_trees)
 
