@@ -13,7 +13,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from bochner.prediction.statistics.statistics import Posterior, Probabilities
 from jaxtyping import PRNGKeyArray
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -25,6 +24,7 @@ from bochner.gp.layers import LayerSettings
 from bochner.gp.model import DeepGP, collapsed_weights
 from bochner.gp.reparameterization import LocalReparameterization
 from bochner.likelihoods import AbstractLikelihood, Gaussian, Softmax
+from bochner.prediction.statistics import Posterior, Probabilities
 from bochner.rows.scaling import TargetScaling, robust
 from bochner.rows.table import Table
 from bochner.training import Budget, Cosine, Plan, train

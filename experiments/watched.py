@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from bochner.prediction.statistics.statistics import AbstractStatistic, Posterior, Probabilities
 
 from bochner.estimators.config import Config
 from bochner.estimators.fitting import training_settings
@@ -17,6 +16,7 @@ from bochner.gp.members import Members, start_members
 from bochner.gp.model import DeepGP
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
 from bochner.ops import AbstractPath
+from bochner.prediction.statistics import AbstractStatistic, Posterior, Probabilities
 from bochner.rows.pixels import table_for_batches
 from bochner.rows.scaling import PREPROCESSINGS, InputScaling, TargetScaling
 from bochner.rows.table import Table, TrainingData

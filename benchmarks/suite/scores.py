@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 import scoringrules
 
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 from experiments.baselines.predictive import GaussianMixture
 
 COVERAGES = (0.5, 0.9, 0.99)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import erf, logsumexp, ndtr, ndtri
 
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 
 _N_BISECTIONS = 60
 

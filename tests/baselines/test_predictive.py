@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 from experiments.baselines import GaussianMixture, classification_scores, regression_scores
 
 MEANS = np.array([[0.0, 5.0], [3.0, 5.5]])

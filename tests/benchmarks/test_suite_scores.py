@@ -5,7 +5,7 @@ import pytest
 import scoringrules
 
 from benchmarks.suite.scores import Classes, Regression
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 from experiments.baselines.predictive import GaussianMixture
 
 GENERATOR = np.random.default_rng(0)

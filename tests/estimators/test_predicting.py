@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPRegressor
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 

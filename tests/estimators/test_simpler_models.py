@@ -5,7 +5,6 @@ import logging
 import jax
 import numpy as np
 import pytest
-from bochner.prediction.statistics.statistics import LogDensity, Moments, Posterior, Probabilities
 from scipy import stats
 
 from bochner import DeepGPClassifier, DeepGPRegressor, load
@@ -18,6 +17,7 @@ from bochner.gp.model import DeepGP
 from bochner.gp.reparameterization import DrawWeights
 from bochner.inference.objectives import OBJECTIVES
 from bochner.likelihoods import Gaussian
+from bochner.prediction.statistics import LogDensity, Moments, Posterior, Probabilities
 from bochner.rows.table import Table, Tables
 
 WORSE = "is worse than a linear one"

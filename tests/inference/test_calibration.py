@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
-from bochner.prediction.statistics.statistics import LogDensity, Posterior
 from scipy.stats import norm
 
 from bochner import DeepGPRegressor, load
@@ -17,6 +16,7 @@ from bochner.inference.calibration import LeftOut, calibrate, uncalibrated
 from bochner.inference.conditioning import condition_last_layer, unconditioned
 from bochner.likelihoods import Gaussian, HeteroscedasticGaussian
 from bochner.likelihoods.noise_laws import Normal
+from bochner.prediction.statistics import LogDensity, Posterior
 from bochner.rows.table import Table
 
 KEY = jax.random.key(0)

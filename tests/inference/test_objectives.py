@@ -3,7 +3,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from bochner.prediction.statistics.statistics import LogDensity, Moments, Posterior
 from jax.flatten_util import ravel_pytree
 from jax.scipy.stats import multivariate_normal
 from scipy.special import logsumexp
@@ -15,6 +14,7 @@ from bochner.inference.conditioning import condition_last_layer
 from bochner.inference.evidence import exact_posterior
 from bochner.inference.objectives import OBJECTIVES, Elbo, Evidence, Predictive
 from bochner.likelihoods import Gaussian, HeteroscedasticGaussian
+from bochner.prediction.statistics import LogDensity, Moments, Posterior
 from bochner.rows.table import Table
 from tests import examples
 

@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from bochner.prediction.statistics.statistics import Moments
 
 from bochner.features.spectra import PriorFixed, VarFixed, VarResampled
 from bochner.gp.layers import LayerSettings
@@ -13,6 +12,7 @@ from bochner.gp.model import DeepGP
 from bochner.likelihoods import Gaussian, Softmax
 from bochner.mcmc import effective_sample_size, sample_weights
 from bochner.mcmc.weights import Target, at_prior
+from bochner.prediction.statistics import Moments
 
 KEY = jax.random.key(0)
 

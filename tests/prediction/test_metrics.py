@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import brier_score_loss, log_loss, root_mean_squared_error
 
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 
 
 def classes(n=200, n_classes=3, seed=0):

@@ -3,7 +3,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from bochner.prediction.statistics.statistics import (
+from scipy.special import logsumexp, softmax
+
+from bochner.gp.reparameterization import DrawWeights
+from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, Poisson, Softmax, StudentT
+from bochner.prediction.statistics import (
     CHUNK_ROWS,
     Draws,
     ExpectedLogLikelihood,
@@ -15,10 +19,6 @@ from bochner.prediction.statistics.statistics import (
     Samples,
     Several,
 )
-from scipy.special import logsumexp, softmax
-
-from bochner.gp.reparameterization import DrawWeights
-from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, Poisson, Softmax, StudentT
 from tests import examples
 
 N_DRAWS = 23

@@ -5,10 +5,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from bochner.prediction.statistics.statistics import Draws, Quantiles
 from scipy.optimize import brentq
 
 from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, Poisson, StudentT
+from bochner.prediction.statistics import Draws, Quantiles
 from tests.reference import likelihoods as reference
 
 LEVELS = np.array([0.001, 0.05, 0.3, 0.5, 0.77, 0.95, 0.999])

@@ -79,8 +79,8 @@ class _Readable:
         others = frame.drop(columns=self._numbers)
         if not self._numbers:
             return others
-        filled = self._imputer.transform(frame[self._numbers]).astype(np.float32)
-        return pd.concat([filled, others], axis=1)
+        filled: Any = self._imputer.transform(frame[self._numbers])
+        return pd.concat([filled.astype(np.float32), others], axis=1)
 
 
 def _network(rows: TrainingRows, n_epochs: int, seed: int) -> Any:

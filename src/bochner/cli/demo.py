@@ -99,7 +99,7 @@ def _digits(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
     from sklearn.preprocessing import StandardScaler
 
     from bochner import DeepGPClassifier
-    from bochner.prediction.statistics import metrics
+    from bochner.prediction import metrics
 
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = (
@@ -168,7 +168,7 @@ def plot_posterior(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
 
 
 def _gaussian_metrics(y: np.ndarray, mean: np.ndarray, std: Any) -> dict[str, float]:
-    from bochner.prediction.statistics import metrics
+    from bochner.prediction import metrics
 
     z = (y - mean) / std
     log_density = -0.5 * z**2 - np.log(std) - 0.5 * np.log(2 * np.pi)

@@ -17,7 +17,7 @@ from bochner.estimators.functions import ScaledFunction
 from bochner.estimators.plots import PlotsMixin
 from bochner.features.spectra import PriorFixed
 from bochner.gp.layers import Layer
-from bochner.prediction.statistics.statistics import (
+from bochner.prediction.statistics import (
     AbstractStatistic,
     Samples,
 )

@@ -15,8 +15,8 @@ from bochner.estimators.inputs import check_labels, check_weights, check_X
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS
-from bochner.prediction.statistics.scores import ClassificationScores
-from bochner.prediction.statistics.statistics import LogDensity, Probabilities, Several
+from bochner.prediction.scores import ClassificationScores
+from bochner.prediction.statistics import LogDensity, Probabilities, Several
 from bochner.rows.scaling import TargetScaling
 
 

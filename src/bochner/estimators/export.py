@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
 from bochner.estimators.json_forms import classes_to_json, json_ready
-from bochner.prediction.statistics.statistics import Moments, Probabilities
+from bochner.prediction.statistics import Moments, Probabilities
 from bochner.rows.scaling import InputScaling
 from bochner.system.saving import replace_file
 from bochner.version import __version__

@@ -31,7 +31,7 @@ from bochner.gp.model import DeepGP
 from bochner.inference.calibration import calibrate
 from bochner.inference.conditioning import condition_last_layer
 from bochner.inference.objectives import OBJECTIVES
-from bochner.prediction.statistics.statistics import ExpectedLogLikelihood, Posterior
+from bochner.prediction.statistics import ExpectedLogLikelihood, Posterior
 from bochner.rows.pixels import table_for_batches
 from bochner.rows.scaling import BY_COLUMN, PREPROCESSINGS
 from bochner.rows.spool import Spool

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from bochner.estimators.config import Config
 from bochner.estimators.rows import Rows
-from bochner.prediction.statistics.statistics import LogDensity, Posterior
+from bochner.prediction.statistics import LogDensity, Posterior
 from bochner.rows.table import Table, Tables
 
 DEPTHS = (1, 2, 3)

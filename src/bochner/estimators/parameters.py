@@ -22,7 +22,7 @@ from bochner.estimators.sources import (
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.likelihoods import AbstractLikelihood
-from bochner.prediction.statistics.statistics import Posterior
+from bochner.prediction.statistics import Posterior
 from bochner.rows.scaling import TargetScaling
 from bochner.tables.encoding import Encoder
 from bochner.training import AbstractEngine, OneDevice

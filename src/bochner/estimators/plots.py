@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 
 _LEVELS = np.linspace(0.05, 0.95, 19)
 _BLUE, _GREY, _RED = "#1f5fa8", "#8a8a8a", "#c0392b"

@@ -20,8 +20,8 @@ from bochner.estimators.inputs import (
 from bochner.estimators.rows import Rows
 from bochner.estimators.sources import TrainingSource
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
-from bochner.prediction.statistics.scores import RegressionScores
-from bochner.prediction.statistics.statistics import (
+from bochner.prediction.scores import RegressionScores
+from bochner.prediction.statistics import (
     LogDensity,
     Moments,
     Quantiles,

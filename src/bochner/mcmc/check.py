@@ -19,7 +19,7 @@ from bochner.inference.conditioning import unconditioned
 from bochner.inference.objectives import OBJECTIVES
 from bochner.likelihoods import AbstractClassificationLikelihood
 from bochner.mcmc.weights import sample_weights
-from bochner.prediction.statistics.statistics import (
+from bochner.prediction.statistics import (
     AbstractStatistic,
     LogDensity,
     Posterior,

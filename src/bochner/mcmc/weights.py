@@ -19,7 +19,7 @@ from bochner.gp.model import DeepGP, Noise
 from bochner.gp.reparameterization import DrawWeights
 from bochner.mcmc.diagnostics import effective_sample_size, split_rhat
 from bochner.posteriors.gaussians import FactorizedGaussian
-from bochner.prediction.statistics.statistics import Posterior
+from bochner.prediction.statistics import Posterior
 from bochner.training import Stage, trainable
 
 

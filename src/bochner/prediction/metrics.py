@@ -12,7 +12,7 @@ def rmse(y: Float[np.ndarray, "..."], mean: Float[np.ndarray, "..."]) -> float:
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.metrics import rmse
+        >>> from bochner.prediction.metrics import rmse
         >>> rmse(np.array([0.0, 0.0]), np.array([3.0, 3.0]))
         3.0
     """
@@ -24,7 +24,7 @@ def mnll(log_prob: Float[np.ndarray, " n"]) -> float:
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.metrics import mnll
+        >>> from bochner.prediction.metrics import mnll
         >>> mnll(np.array([-1.0, -3.0]))
         2.0
     """
@@ -36,7 +36,7 @@ def error_rate(labels: Shaped[np.ndarray, " n"], predicted: Shaped[np.ndarray, "
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.metrics import error_rate
+        >>> from bochner.prediction.metrics import error_rate
         >>> error_rate(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
         0.25
     """
@@ -50,7 +50,7 @@ def coverage(
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.metrics import coverage
+        >>> from bochner.prediction.metrics import coverage
         >>> coverage(np.array([0.0, 2.0]), np.array([-1.0, -1.0]), np.array([1.0, 1.0]))
         0.5
     """
@@ -64,7 +64,7 @@ def crps(y: Float[np.ndarray, " *rows"], samples: Float[np.ndarray, " *rows draw
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.metrics import crps
+        >>> from bochner.prediction.metrics import crps
         >>> crps(np.array([0.0]), np.array([[-1.0, 1.0]]))
         0.0
     """
@@ -81,7 +81,7 @@ def brier(labels: Int[np.ndarray, " n"], probabilities: Float[np.ndarray, "n cla
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.metrics import brier
+        >>> from bochner.prediction.metrics import brier
         >>> brier(np.array([0]), np.array([[0.5, 0.5]]))
         0.5
     """
@@ -96,7 +96,7 @@ def calibration_bins(
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.metrics import calibration_bins
+        >>> from bochner.prediction.metrics import calibration_bins
         >>> confidence, accuracy, count = calibration_bins(np.array([1]), np.array([[0.1, 0.9]]))
         >>> float(confidence[13]), float(accuracy[13]), int(count.sum())
         (0.9, 1.0, 1)
@@ -116,7 +116,7 @@ def ece(labels: Int[np.ndarray, " n"], probabilities: Float[np.ndarray, "n class
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.metrics import ece
+        >>> from bochner.prediction.metrics import ece
         >>> round(ece(np.array([1]), np.array([[0.1, 0.9]])), 4)
         0.1
     """

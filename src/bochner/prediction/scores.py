@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float, Int
 
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 
 
 class AbstractScores:
@@ -25,7 +25,7 @@ class RegressionScores(AbstractScores):
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.scores import RegressionScores
+        >>> from bochner.prediction.scores import RegressionScores
         >>> y, draws = np.array([[0.0], [1.0]]), np.array([[[0.0, 1.0]], [[0.0, 1.0]]])
         >>> one = RegressionScores.of(y, y + 3, np.zeros(2), draws, low=y - 1, high=y + 1)
         >>> (one + one).metrics()["rmse"], (one + one).n_rows
@@ -77,7 +77,7 @@ class ClassificationScores(AbstractScores):
 
     Example:
         >>> import numpy as np
-        >>> from bochner.prediction.statistics.scores import ClassificationScores
+        >>> from bochner.prediction.scores import ClassificationScores
         >>> probabilities = np.array([[0.1, 0.9]])
         >>> one = ClassificationScores.of(np.array([1]), probabilities, np.log([0.9]))
         >>> (one + one).metrics()["error_rate"]

@@ -32,7 +32,7 @@ class Draws(eqx.Module):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction.statistics.statistics import Draws
+        >>> from bochner.prediction.statistics import Draws
         >>> draws = Draws.of(Gaussian.start(1), jnp.zeros((5, 2, 1)))
         >>> draws.map(lambda likelihood, F: F + 1).shape
         (5, 2, 1)
@@ -70,7 +70,7 @@ class Posterior(eqx.Module):
         >>> from bochner.gp.layers import LayerSettings
         >>> from bochner.likelihoods import Gaussian
         >>> from bochner.gp.model import DeepGP
-        >>> from bochner.prediction.statistics.statistics import Moments, Posterior
+        >>> from bochner.prediction.statistics import Moments, Posterior
         >>> model = DeepGP.start(
         ...     [LayerSettings(1)], Gaussian.start(1), d_in=1, feed_inputs=False, key=jax.random.key(0)
         ... )
@@ -123,7 +123,7 @@ class Moments(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction.statistics.statistics import Draws, Moments
+        >>> from bochner.prediction.statistics import Draws, Moments
         >>> draws = jnp.array([[[1.0]], [[3.0]]])
         >>> moments = Moments()(Draws.of(Gaussian.start(1, noise_variance=0.5), draws), {})
         >>> [float(moments[name][0, 0]) for name in ("mean", "epistemic", "aleatoric")]
@@ -145,7 +145,7 @@ class LogDensity(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Bernoulli
-        >>> from bochner.prediction.statistics.statistics import Draws, LogDensity
+        >>> from bochner.prediction.statistics import Draws, LogDensity
         >>> draws = Draws.of(Bernoulli(), jnp.zeros((5, 1, 1)))
         >>> density = LogDensity()(draws, {"Y": jnp.array([[1]])})
         >>> round(float(density[0]), 4)
@@ -164,7 +164,7 @@ class ExpectedLogLikelihood(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Bernoulli
-        >>> from bochner.prediction.statistics.statistics import Draws, ExpectedLogLikelihood
+        >>> from bochner.prediction.statistics import Draws, ExpectedLogLikelihood
         >>> draws = Draws.of(Bernoulli(), jnp.zeros((5, 1, 1)))
         >>> ExpectedLogLikelihood()(draws, {"Y": jnp.array([[1]])}).shape
         (1,)
@@ -181,7 +181,7 @@ class Probabilities(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Softmax
-        >>> from bochner.prediction.statistics.statistics import Draws, Probabilities
+        >>> from bochner.prediction.statistics import Draws, Probabilities
         >>> Probabilities()(Draws.of(Softmax(), jnp.zeros((5, 1, 2))), {}).tolist()
         [[0.5, 0.5]]
     """
@@ -197,7 +197,7 @@ class Samples(AbstractStatistic):
     Example:
         >>> import jax, jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction.statistics.statistics import Draws, Samples
+        >>> from bochner.prediction.statistics import Draws, Samples
         >>> samples = Samples(jax.random.key(0))
         >>> samples(Draws.of(Gaussian.start(1), jnp.zeros((5, 2, 1))), {"row": jnp.arange(2)}).shape
         (2, 5, 1)
@@ -226,7 +226,7 @@ class Quantiles(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction.statistics.statistics import Draws, Quantiles
+        >>> from bochner.prediction.statistics import Draws, Quantiles
         >>> quantiles = Quantiles(jnp.array([0.025, 0.975]))
         >>> draws = Draws.of(Gaussian.start(1, noise_variance=1.0), jnp.zeros((5, 1, 1)))
         >>> found = quantiles(draws, {})
@@ -247,7 +247,7 @@ class Several(AbstractStatistic):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.likelihoods import Gaussian
-        >>> from bochner.prediction.statistics.statistics import Draws, Moments, Quantiles, Several
+        >>> from bochner.prediction.statistics import Draws, Moments, Quantiles, Several
         >>> both = Several({"moments": Moments(), "median": Quantiles(jnp.array([0.5]))})
         >>> sorted(both(Draws.of(Gaussian.start(1), jnp.zeros((5, 1, 1))), {}))
         ['median', 'moments']

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bochner.estimators import DeepGPClassifier
-from bochner.prediction.statistics import metrics
+from bochner.prediction import metrics
 from bochner.report.regression import N_WORST
 
 
