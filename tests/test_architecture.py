@@ -10,6 +10,7 @@ import bochner
 ORDER = [
     "version",
     "system",
+    "exact",
     "ops",
     "tables",
     "rows",

@@ -1,0 +1,250 @@
+"""What a table's columns become for kernels: learned on training rows, kept as plain values."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bochner.exact.rows import Layout, Rows
+
+_KNEE = 5.0
+_MOST_KNOTS = 1024
+_MOST_VALUES = 40
+_MOST_ROUNDS = 100
+_LARGEST = 1e150
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A column of numbers: its ranks, its standardized values, and whether a value is missing.
+
+    The rank of a value is its place in the empirical distribution function of the training rows, in the middle of
+    equal ones, linear between them and going on linearly beyond the ends. Values are standardized by mean and deviation
+    without what lies beyond five deviations, and there they grow by their logarithm only. A missing value is the
+    training median, and has an indicator of its own if training rows had such.
+    """
+
+    knots: Float[np.ndarray, " knots"]
+    ranks: Float[np.ndarray, " knots"]
+    center: float
+    deviation: float
+    median: float
+    share_missing: float
+
+    @classmethod
+    def learn(cls, values: Float[np.ndarray, " n"]) -> "Number":
+        """Learn from training values, NaN where missing."""
+        values = _not_too_large(values)
+        present = values[np.isfinite(values)]
+        if not present.size:
+            return cls(np.zeros(1), np.full(1, 0.5), 0.0, 0.0, 0.0, float(values.size > 0))
+        filled = np.where(np.isfinite(values), values, np.median(present))
+        knots, counts = np.unique(filled, return_counts=True)
+        ranks = (np.cumsum(counts) - counts / 2) / len(filled)
+        if len(knots) > _MOST_KNOTS:
+            wanted = np.linspace(ranks[0], ranks[-1], _MOST_KNOTS)
+            kept = np.unique(np.clip(np.searchsorted(ranks, wanted), 0, len(knots) - 1))
+            knots, ranks = knots[kept], ranks[kept]
+        center, deviation = _moments_without_tails(filled)
+        share = 1 - len(present) / len(values)
+        return cls(knots, ranks, center, deviation, float(np.median(present)), share)
+
+    @property
+    def varies(self) -> bool:
+        """Whether training values differ."""
+        return self.deviation > 0
+
+    def rank(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Give the rank of each value."""
+        filled, (low, high) = self._filled(values), self.knots[[0, -1]]
+        slope = (self.ranks[-1] - self.ranks[0]) / (high - low)
+        beyond = np.minimum(filled - low, 0) + np.maximum(filled - high, 0)
+        # A wild value is at most ten ranges away, where all correlation is long gone.
+        return np.interp(filled, self.knots, self.ranks) + np.clip(slope * beyond, -10, 10)
+
+    def standardize(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Give the standardized values."""
+        scaled = (self._filled(values) - self.center) / self.deviation
+        return np.sign(scaled) * _bent(np.abs(scaled))
+
+    def _filled(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        return np.where(np.isfinite(values), _not_too_large(values), self.median)
+
+
+@dataclasses.dataclass(frozen=True)
+class Category:
+    """A column of text: a code for each value that training rows have twice or more, at most 40 of them.
+
+    All others have one code, that of the rest. A value never seen is one of the rest too: far from all that was seen,
+    so that what is said of it is wide.
+    """
+
+    values: tuple[str, ...]
+    shares: tuple[float, ...]
+
+    @classmethod
+    def learn(cls, values: Sequence[Any]) -> "Category":
+        """Learn from training values; None and NaN are a value of their own."""
+        texts = _texts(values)
+        found, counts = np.unique(texts, return_counts=True)
+        order = np.lexsort((found, -counts))[:_MOST_VALUES]
+        kept = sorted(str(found[i]) for i in order if counts[i] >= 2)
+        shares = tuple(float(np.mean(texts == value)) for value in kept)
+        return cls(tuple(kept), (*shares, max(0.0, 1 - sum(shares)) if kept else 1.0))
+
+    @property
+    def varies(self) -> bool:
+        """Whether training rows have more than one code."""
+        return sum(share > 1e-9 for share in self.shares) > 1
+
+    def code(self, values: Sequence[Any]) -> Int[np.ndarray, " n"]:
+        """Give the code of each value; the last one is that of the rest."""
+        places = {value: place for place, value in enumerate(self.values)}
+        rest = len(self.values)
+        return np.array([places.get(text, rest) for text in _texts(values).tolist()], np.int64)
+
+
+def _texts(values: Sequence[Any]) -> np.ndarray:
+    missing = "\0missing"  # no text of a table
+    return np.array([missing if _is_missing(v) else str(v) for v in values], dtype=object).astype(
+        str
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _not_too_large(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Keep numbers in a range in which squares do not overflow; infinite ones count as missing."""
+    return np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), np.nan)
+
+
+def _bent(sizes: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    return np.minimum(sizes, _KNEE) + np.log1p(np.maximum(sizes - _KNEE, 0))
+
+
+def _moments_without_tails(values: Float[np.ndarray, " n"]) -> tuple[float, float]:
+    """Mean and deviation once values beyond five deviations are drawn in; deviation zero where all are equal."""
+    low, high = float(values.min()), float(values.max())
+    if not high - low > 1e-10 * max(abs(low), abs(high)):
+        return low, 0.0
+    drawn_in = values
+    for _ in range(_MOST_ROUNDS):
+        mean, deviation = drawn_in.mean(), drawn_in.std()
+        nearer = np.clip(values, mean - _KNEE * deviation, mean + _KNEE * deviation)
+        if np.array_equal(nearer, drawn_in):
+            break
+        drawn_in = nearer
+    return float(drawn_in.mean()), float(drawn_in.std())
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """The encoding of a whole table, given as one array a column.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.exact.columns import Columns
+        >>> size, color = np.array([1.0, 2.0, np.nan, 4.0]), np.array(["red", "blue", "red", "blue"])
+        >>> columns = Columns.learn([size, color])
+        >>> rows = columns([np.array([2.0, np.nan]), np.array(["red", None], dtype=object)])
+        >>> rows.codes.tolist()  # whether the size is missing, and the color: None was never seen
+        [[0, 1], [1, 2]]
+        >>> Columns.from_json(columns.to_json())([size, color]).numbers.shape
+        (4, 5)
+    """
+
+    columns: tuple[Number | Category, ...]
+
+    @classmethod
+    def learn(cls, values: Sequence[Any]) -> "Columns":
+        """Learn from training rows: numbers as arrays with NaN where missing, text as arrays of objects."""
+        learned: list[Number | Category] = []
+        for column in values:
+            array = np.asarray(column)
+            numeric = array.dtype.kind in "buif"
+            learned.append(
+                Number.learn(array.astype(np.float64))
+                if numeric
+                else Category.learn(array.tolist())
+            )
+        return cls(tuple(learned))
+
+    def __call__(self, values: Sequence[Any]) -> Rows:
+        """Encode rows that have the same columns, in the same order."""
+        if len(values) != len(self.columns):
+            raise ValueError(
+                f"`values` must be the {len(self.columns)} columns seen in training; got {len(values)}."
+            )
+        n = len(values[0]) if len(values) else 0
+        numbers, ranks, codes = [], [], []
+        axes: tuple[list[int], list[int], list[int]] = ([], [], [])
+        of_axis: list[int] = []
+
+        def add(place: int, own: list[Any], rank: Any = None, code: Any = None) -> None:
+            axis = len(of_axis)
+            of_axis.append(place)
+            numbers.extend(own)
+            axes[0].extend([axis] * len(own))
+            if rank is not None:
+                ranks.append(rank)
+                axes[1].append(axis)
+            if code is not None:
+                codes.append(code)
+                axes[2].append(axis)
+
+        for place, (column, array) in enumerate(zip(self.columns, values, strict=True)):
+            if isinstance(column, Category):
+                if column.varies:
+                    code = column.code(array)
+                    indicators = [
+                        (code == value) - share for value, share in enumerate(column.shares)
+                    ]
+                    add(place, indicators, code=code)
+                continue
+            array = np.asarray(array, np.float64)
+            if 0 < column.share_missing < 1:
+                missing = ~np.isfinite(array)
+                add(place, [missing - column.share_missing], code=missing.astype(np.int64))
+            if column.varies:
+                add(place, [column.standardize(array)], rank=column.rank(array))
+        layout = Layout(tuple(axes[0]), tuple(axes[1]), tuple(axes[2]), tuple(of_axis))
+        return Rows(
+            _side_by_side(numbers, n, np.float64),
+            _side_by_side(ranks, n, np.float64),
+            _side_by_side(codes, n, np.int64),
+            layout,
+        )
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Give what was learned as plain values."""
+        return [
+            {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in dataclasses.asdict(column).items()
+            }
+            for column in self.columns
+        ]
+
+    @classmethod
+    def from_json(cls, stored: list[dict[str, Any]]) -> "Columns":
+        """Make the encoding from plain values."""
+        return cls(
+            tuple(
+                Category(tuple(one["values"]), tuple(one["shares"]))
+                if "values" in one
+                else Number(
+                    np.array(one["knots"]),
+                    np.array(one["ranks"]),
+                    *(one[name] for name in ("center", "deviation", "median", "share_missing")),
+                )
+                for one in stored
+            )
+        )
+
+
+def _side_by_side(columns: list[Any], n: int, dtype: Any) -> np.ndarray:
+    return np.column_stack(columns).astype(dtype) if columns else np.zeros((n, 0), dtype)
