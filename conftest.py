@@ -25,16 +25,14 @@ def pytest_runtest_teardown(item, nextitem):
         gc.collect()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def the_bound_unless_asked():
-    """Train small tables on the bound where a test does not ask for the evidence: that compiles in half the time."""
-    from bochner.estimators import recipes  # not before the tests' import hook is in place
+@pytest.fixture(autouse=True, scope="module")
+def exact_models_on_one_thread(request):
+    """Fit models in the space of rows on one thread, as estimators do: matrices are small, and cores are shared."""
+    if "exact" not in request.path.parts:
+        yield
+        return
+    # Not before the tests' own settings, which look into modules as they are imported.
+    from bochner.system.threads import blas_on_one_thread
 
-    patch = pytest.MonkeyPatch()
-    patch.setattr(
-        recipes,
-        "_last_layer_can_be_integrated",
-        lambda situation: situation.asked.get("objective") == "evidence",
-    )
-    yield
-    patch.undo()
+    with blas_on_one_thread():
+        yield

@@ -96,6 +96,13 @@ def suite(
     most_rows: Annotated[
         int | None, typer.Option(min=1, help="Only tables of at most so many rows.")
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND",
+            help="Our default less a kind of member: constant, linear, exact, landmarks or deep; may be repeated.",
+        ),
+    ] = None,
     stale: Annotated[
         bool, typer.Option("--stale", help="Run fits again whose records are of other commits.")
     ] = False,
@@ -117,6 +124,7 @@ def suite(
     from benchmarks.suite import comparison, run, summary, systems, tables
 
     _check("--system", system, systems.NAMES)
+    _check("--without", without, systems.KINDS)
     _check("--data", data, tables.NAMES)
     records = out / "suite"
     names = [
@@ -124,7 +132,8 @@ def suite(
         for name in data or tables.NAMES
         if most_rows is None or tables.n_rows(name) <= most_rows
     ]
-    todo = run.jobs(system or systems.NAMES, names, splits)
+    asked = [*(system or ()), *(systems.without(kind) for kind in without or ())]
+    todo = run.jobs(asked or systems.USUAL, names, splits)
     if not report:
         for _ in run.run(records, todo, processes=processes, stale=stale):
             pass
@@ -181,7 +190,7 @@ def splits(
         int, typer.Option(min=1, help="Tables at a time, each with its share of the cores.")
     ] = 1,
 ) -> None:
-    """Measure our defaults on all splits with three seeds, the splits trained together; meant for a GPU."""
+    """Measure our deep model on all splits with three seeds, the splits trained together; meant for a GPU."""
     from benchmarks import splits
     from experiments.runner import run_experiment
 
@@ -208,7 +217,7 @@ def precision(
 
 
 def _check(option: str, values: Iterable[str] | None, known: Iterable[str]) -> None:
-    from bochner.estimators.config import check_choice
+    from bochner.fitting.config import check_choice
 
     for value in values or ():
         try:

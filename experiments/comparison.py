@@ -1,5 +1,6 @@
 """Section 4.1: error and MNLL against training time beside other methods, on the paper's folds and standard splits."""
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -112,10 +113,9 @@ def _run(job: Job) -> Mapping[str, Any]:
     classification = datasets.load(job["data"]).is_classification
     X, y, X_test, y_test = _rows(job)
     if job["method"] == DEFAULTS:
-        estimator = (DeepGPClassifier if classification else DeepGPRegressor)(
-            random_state=job["fold"]
-        ).fit(X, y)
-        seconds = round(estimator.history_[-1]["seconds"], 2)
+        kind, started = DeepGPClassifier if classification else DeepGPRegressor, time.monotonic()
+        estimator = kind(random_state=job["fold"]).fit(X, y)
+        seconds = round(time.monotonic() - started, 2)
         return {**estimator.evaluate(X_test, y_test), "training_seconds": seconds, "curve": []}
     scores: Any = classification_scores if classification else regression_scores
     observer = Observer(lambda predictor: scores(predictor(X_test), y_test))

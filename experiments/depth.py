@@ -9,14 +9,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from bochner import datasets
+from bochner.fitting.deep_fit import DeepFit
+from bochner.fitting.rows import Rows
+from bochner.gp.reparameterization import DrawWeights
+from bochner.inference.bound import estimate_bound
 from experiments.baselines import Observer, classification_scores
 from experiments.runner import Experiment, Job, mean_and_deviation
-from experiments.watched import RandomFeatureClassifier, bound_estimates, probabilities
+from experiments.watched import RandomFeatureClassifier, probabilities
 
 N_LAYERS = (2, 10, 20, 30)
 SEEDS = range(3)
@@ -86,20 +92,37 @@ def _run(job: Job) -> Mapping[str, Any]:
         settings |= {"n_mc_train": job["n_draws"], "n_mc_predict": job["n_draws"]}
     # The paper turns to 100 samples after half of the time, which is the last thirtieth of the steps.
     method = RandomFeatureClassifier("paper", settings, many_samples_from=steps * 29 // 30)
-    model, config, scaling = method.fit_model(X, y, seed=job["seed"], observer=observer)
-    predicted = probabilities(model, config, scaling)(X_test)
-    bounds = bound_estimates(
-        model, config, scaling(X), y[:, None].astype(np.int32),
-        n_estimates=_N_ESTIMATES, n_rows=_ROWS_AN_ESTIMATE,
-    )  # fmt: skip
+    fit = method.fit_model(X, y, seed=job["seed"], observer=observer)
+    bounds = bound_estimates(fit, X, y, n_estimates=_N_ESTIMATES, n_rows=_ROWS_AN_ESTIMATE)
     return {
-        **classification_scores(predicted, y_test),
+        **classification_scores(probabilities(fit)(X_test), y_test),
         "curve": [
             {name: look[name] for name in ("step", "seconds", "error_rate", "mnll")}
             for look in observer.records
         ],
         "negative_bounds": [-bound for bound in bounds],
     }
+
+
+def bound_estimates(
+    fit: DeepFit, X: np.ndarray, y: np.ndarray, *, n_estimates: int, n_rows: int
+) -> list[float]:
+    """Estimate the bound per row again and again, each time from other rows and one draw of the noise."""
+    generator, size = np.random.default_rng(0), min(n_rows, len(X))
+    model = fit.model.each()[0]
+
+    @jax.jit
+    def estimate(X: jax.Array, Y: jax.Array, scale: float, key: jax.Array) -> jax.Array:
+        noise = model.draw_noise((1,), key=key)
+        return estimate_bound(model, X, Y, jnp.ones(size), noise, DrawWeights(), scale=scale).elbo
+
+    found = []
+    for key in jax.random.split(fit.key("validate"), n_estimates):
+        chosen = generator.choice(len(X), size, replace=False)
+        rows = fit.scaled(Rows(X[chosen], y[chosen, None].astype(np.int32), np.ones(size)))
+        inputs, targets = jnp.asarray(rows.X, jnp.float32), jnp.asarray(rows.Y)
+        found.append(float(estimate(inputs, targets, len(X) / size, key)) / len(X))
+    return found
 
 
 def _report(records: list[dict[str, Any]], folder: Path) -> None:

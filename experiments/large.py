@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 
 from bochner import DeepGPClassifier, datasets
-from bochner.datasets.digits import N_PIXELS
 from bochner.datasets.infinite_digits import N_IMAGES, N_TEST, InfiniteDigits
 from experiments import baselines
 from experiments.baselines import Observer, classification_scores
@@ -44,6 +43,7 @@ KERNELS = ("rbf", "arccos1")
 DEFAULTS = "defaults"
 _IMAGES = ("mnist", "mnist8m")
 _N_TEST_ROWS_WATCHED = 5_000
+_N_DIGITS_TO_START = 1_000
 _LONGER = {140_000: 4, 400_000: 6}
 """The first color of trainings of these numbers of steps."""
 
@@ -178,14 +178,8 @@ def fit_generated_digits(
 ) -> ClassificationPredictor:
     """Train on images made inside the compiled steps."""
     assert isinstance(data.X, InfiniteDigits)
-    table = data.X.table()
-    config = method.config(table.n_rows, N_PIXELS, classification=True, seed=seed)
-
-    def predictor(model: Any) -> ClassificationPredictor:
-        return probabilities(model, config, lambda X: X / 255.0)
-
-    model = method.start(config, N_PIXELS, 10, data.y[:N_TEST, None])
-    return predictor(method.train(config, model, table, observer, predictor))
+    X, y = data.X[:_N_DIGITS_TO_START], data.y[:_N_DIGITS_TO_START]
+    return probabilities(method.fit_model(X, y, seed=seed, observer=observer, data=data.X.table()))
 
 
 def _observer(X_test: np.ndarray, y_test: np.ndarray) -> Observer:

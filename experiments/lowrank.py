@@ -24,13 +24,13 @@ from bochner.gp.layers import LayerSettings
 from bochner.gp.model import DeepGP, collapsed_weights
 from bochner.gp.reparameterization import LocalReparameterization
 from bochner.likelihoods import AbstractLikelihood, Gaussian, Softmax
+from bochner.members.parts import MomentsOfDraws
 from bochner.prediction.statistics import Posterior, Probabilities
 from bochner.rows.scaling import TargetScaling, robust
 from bochner.rows.table import Table
 from bochner.training import Budget, Cosine, Plan, train
 from experiments.baselines import GaussianMixture, classification_scores, regression_scores
 from experiments.runner import Experiment, Job, mean_and_deviation
-from experiments.watched import GaussianDraws
 
 N_RF = 100
 WIDTHS = (1, 2, 3, 5, 10, 30)
@@ -111,7 +111,7 @@ def _run(job: Job) -> Mapping[str, Any]:
         found = posterior.map_rows(Probabilities(), scaling(X_test)).astype(float)
         scores = classification_scores(found, y_test)
     else:
-        found = posterior.map_rows(GaussianDraws(), scaling(X_test))
+        found = posterior.map_rows(MomentsOfDraws(), scaling(X_test))
         means, variances = (found[name].T.astype(float) for name in ("means", "variances"))
         law = GaussianMixture(means, np.sqrt(variances))
         scores = regression_scores(law.rescaled(targets.center[0], targets.scale[0]), y_test)

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bochner import DeepGPRegressor
+from bochner import Deep, DeepGPRegressor
 from bochner.datasets.simulated import FUNCTIONS
 from experiments.runner import Experiment, Job, mean_and_deviation
 
@@ -36,7 +36,7 @@ def _run(job: Job) -> Mapping[str, Any]:
     X, y = _data(job["function"], 50, seed=job["seed"])
     X_test, y_test = _data(job["function"], 1000, seed=1000 + job["seed"])
     model = DeepGPRegressor(
-        n_layers=job["n_layers"], max_steps=job["max_steps"], random_state=job["seed"]
+        Deep(n_layers=job["n_layers"], max_steps=job["max_steps"]), random_state=job["seed"]
     ).fit(X, y)
     return {**model.evaluate(X_test, y_test), "elbo": model.elbo_}
 

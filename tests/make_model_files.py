@@ -5,22 +5,23 @@ Run `python -m tests.make_model_files` only when a new version of the format beg
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner import Constant, Deep, DeepGPClassifier, DeepGPRegressor, Exact, Landmarks, Linear
 
 FOLDER = Path(__file__).parent / "data_files"
-PREDICTIONS = FOLDER / "predictions-1.json"
+VERSION = 2
 SMALL = {
+    "objective": "elbo",
     "n_random_features": 4,
     "n_mc_predict": 6,
     "n_mc_train": 1,
     "batch_size": 20,
     "max_steps": 10,
     "theta_from": 0,
-    "random_state": 0,
     "validation_fraction": 0.0,
 }
 
@@ -41,37 +42,49 @@ def table(n: int = 60) -> pd.DataFrame:
     return frame
 
 
-def models() -> dict:
-    """A regressor with stacked layers, a classifier with text, lists and tuples, and a regressor of a table."""
-    X = rows()
-    y = np.sin((X["age"] - 40.0) / 10.0) + 0.1 * (X["mass"] - 70.0)
-    labels = np.array(["high", "low", "middle"])[np.digitize(y, [-0.5, 0.5])]
-    regressor = DeepGPRegressor(n_layers=3, width=2, feed_inputs=False, kernel="matern32", **SMALL)
-    classifier = DeepGPClassifier(
-        n_layers=2, width=(2,), kernel=["rbf", "arccos1"], omega="var-resampled",
-        frequencies="independent", class_weight={"high": 2.0, "low": 1.0, "middle": 1.0}, **SMALL,
-    )  # fmt: skip
-    of_table = DeepGPRegressor(n_layers=1, likelihood="student-t", **SMALL)
+def models() -> dict[str, Any]:
+    """Deep models of numbers, of classes and of a table, and mixtures of members of each kind."""
+    X, few = rows(), rows(30)
+    y = 5.0 + np.sin((X["age"] - 40.0) / 10.0) + 0.1 * (X["mass"] - 70.0)
+    labels = np.array(["high", "low", "middle"])[np.digitize(y, [4.5, 5.5])]
+    deep = Deep(n_layers=3, width=2, feed_inputs=False, kernel="matern32", **SMALL)
+    settings = {"n_layers": 2, "width": (2,), "kernel": ["rbf", "arccos1"]}
+    of_classes = Deep(omega="var-resampled", frequencies="independent", **settings, **SMALL)
+    weights = {"high": 2.0, "low": 1.0, "middle": 1.0}
+    simple = [("constant", Constant()), ("linear", Linear())]
+    mixed = [*simple, ("exact", Exact()), ("deep", Deep(n_layers=1, **SMALL))]
+    on_landmarks = [*simple, ("landmarks", Landmarks(n_landmarks=8, n_learned_from=20))]
+    several = np.stack([y, -3.0 * y], axis=1)[:30]
+    seed = {"random_state": 0}
     return {
-        "regressor": regressor.fit(X, 5.0 + y),
-        "classifier": classifier.fit(X, labels),
-        "table": of_table.fit(table().assign(y=y), "y"),
+        "regressor": DeepGPRegressor(deep, **seed).fit(X, y),
+        "classifier": DeepGPClassifier(of_classes, class_weight=weights, **seed).fit(X, labels),
+        "table": DeepGPRegressor(Deep(n_layers=1, **SMALL), likelihood="student-t", **seed).fit(
+            table().assign(y=y), "y"
+        ),
+        "mixture": DeepGPRegressor(mixed, **seed).fit(few, y[:30]),
+        "classes": DeepGPClassifier([*simple, ("exact", Exact())], **seed).fit(few, labels[:30]),
+        "landmarks": DeepGPRegressor(on_landmarks, **seed).fit(table().assign(y=y), "y"),
+        "targets": DeepGPRegressor(simple, **seed).fit(few, several),
     }
+
+
+def predictions(model: Any) -> dict[str, Any]:
+    """What a model says of some rows."""
+    X = rows(8) if model.fitted_.encoder is None else table(8)
+    if hasattr(model, "classes_"):
+        return {"probabilities": model.predict_proba(X).tolist()}
+    mean, std = model.predict(X, return_std=True)
+    return {"mean": mean.tolist(), "std": std.tolist()}
 
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    X, fitted = rows(8), models()
-    for name, model in fitted.items():
-        model.save(FOLDER / f"{name}-1.bochner")
-    mean, std = fitted["regressor"].predict(X, return_std=True)
-    predictions = {
-        "X": X.to_dict("list"),
-        "regressor": {"mean": mean.tolist(), "std": std.tolist()},
-        "table": {"mean": fitted["table"].predict(table(8)).tolist()},
-        "classifier": {"probabilities": fitted["classifier"].predict_proba(X).tolist()},
-    }
-    PREDICTIONS.write_text(json.dumps(predictions, indent=1) + "\n")
+    found = {}
+    for name, model in models().items():
+        model.save(FOLDER / f"{name}-{VERSION}.bochner")
+        found[name] = predictions(model)
+    (FOLDER / f"predictions-{VERSION}.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

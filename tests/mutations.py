@@ -10,9 +10,11 @@ import numpy as np
 from bochner.system.saving import pack
 from tests.make_model_files import FOLDER
 
-ORIGINALS = [
-    (FOLDER / f"{name}-1.bochner").read_bytes() for name in ("regressor", "classifier", "table")
-]
+FILES = (
+    "regressor-1", "classifier-1", "table-1", "regressor-2", "classifier-2", "table-2", "mixture-2",
+    "classes-2", "landmarks-2", "targets-2",
+)  # fmt: skip
+ORIGINALS = [(FOLDER / f"{name}.bochner").read_bytes() for name in FILES]
 CODE = "__import__('os').system('touch executed')"
 VALUES = [
     None, True, False, 0, 1, -1, 2, 3, 7, 1000, 10**6, 10**9, 10**12, 2**31, 2**63, 2**64, -(2**63),
@@ -50,7 +52,7 @@ def parts_of(content):
     n_head = int.from_bytes(content[:8], "little")
     head = json.loads(content[8 : 8 + n_head])
     metadata = head.pop("__metadata__")
-    dtypes = {"F64": np.float64, "F32": np.float32}
+    dtypes = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "U8": np.uint8}
     arrays = {}
     for name, view in head.items():
         start, stop = view["data_offsets"]
@@ -137,8 +139,8 @@ def splice(r, content):
 
 def edit_header(r, arrays, text):
     header = json.loads(text)
-    # The many numbers of the history would hide the rest.
-    paths = [p for p in places(header) if p and (p[0] != "history_" or r.random() < 0.1)]
+    # Such numbers would hide the rest.
+    paths = [p for p in places(header) if p and (not is_common(p) or r.random() < 0.1)]
     for _ in range(r.choice([1, 1, 1, 2, 3])):
         *outer, key = r.choice(paths)
         try:
@@ -149,6 +151,11 @@ def edit_header(r, arrays, text):
         except (KeyError, IndexError, TypeError, AttributeError, OverflowError):
             continue  # another change of the same case took the place away, or it holds no number
     return arrays, json.dumps(header)
+
+
+def is_common(path):
+    """Whether a place is one of the many numbers of a history, or of what a model makes of columns."""
+    return not {"history", "history_"}.isdisjoint(path) or {"rows", "columns"} <= {*path}
 
 
 def edit_item(r, inside, key):
@@ -185,7 +192,20 @@ def edit_text(r, arrays, text):
 def nest(r, arrays, text):
     depth = r.choice([10, 500, 5000, 100_000])
     deep = r.choice(["[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth, "[" * depth])
-    key = r.choice(["config", "parameters", "history_", "classes", "width", "new", "encoder"])
+    key = r.choice(
+        [
+            "config",
+            "parameters",
+            "history_",
+            "classes",
+            "width",
+            "new",
+            "encoder",
+            "fitted",
+            "predictor",
+            "rows",
+        ]
+    )
     if f'"{key}": ' in text:
         return arrays, text.replace(f'"{key}": ', f'"{key}": {deep}, "{key}_": ', 1)
     return arrays, f'{text[:-1]}, "{key}": {deep}}}'
@@ -240,7 +260,10 @@ def cast(r, arrays, name):
 def set_value(r, arrays, name):
     array = arrays[name].copy()
     values = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e30, -1e30, 1e-40, 5.0]
-    array.flat[r.randrange(array.size)] = r.choice(values)
+    if array.dtype.kind != "f":
+        values = [0, 1, -1, 2, 255, 2**31]
+    if array.size:
+        array.flat[r.randrange(array.size)] = np.array(r.choice(values)).astype(array.dtype)
     arrays[name] = array
 
 

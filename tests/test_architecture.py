@@ -24,6 +24,9 @@ ORDER = [
     "distributed",
     "prediction",
     "datasets",
+    "fitting",
+    "members",
+    "explaining",
     "estimators",
     "mcmc",
     "report",
@@ -37,7 +40,7 @@ FILES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__
 def public_names() -> dict[str, str]:
     """Where each name that the package itself offers comes from."""
     tree = ast.parse((ROOT / "__init__.py").read_text())
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     return {alias.name: node.module for node in imports for alias in node.names}
 
 

@@ -9,8 +9,8 @@ from benchmarks.suite.records import Key, Record
 _LINEAR = 0.1  # nats up to which the axis is linear
 
 
-def draw(records: Mapping[Key, Record], path: Path) -> None:
-    """Draw the picture, where there are records to draw."""
+def draw(records: Mapping[Key, Record], path: Path) -> bool:
+    """Draw the picture, if there are records to draw; tells whether there are."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -22,7 +22,7 @@ def draw(records: Mapping[Key, Record], path: Path) -> None:
         if found is not None:
             leads[name] = found
     if not leads:
-        return
+        return False
     order = sorted(leads, key=lambda name: leads[name][1].value)
     rivals = [name for name in systems.NAMES if any(leads[one][0] == name for one in order)]
     colors = {
@@ -54,3 +54,4 @@ def draw(records: Mapping[Key, Record], path: Path) -> None:
     axes.legend(title="best rival", fontsize=7, title_fontsize=7, loc="lower right")
     figure.savefig(path, dpi=130)
     plt.close(figure)
+    return True

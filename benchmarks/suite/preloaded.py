@@ -9,4 +9,4 @@ import benchmarks.suite.systems.constant  # noqa: E402
 import benchmarks.suite.systems.linear  # noqa: E402
 import benchmarks.suite.systems.ours  # noqa: E402
 import benchmarks.suite.work  # noqa: E402, F401
-import bochner  # noqa: E402, F401
+import bochner.estimators  # noqa: E402, F401

@@ -21,6 +21,12 @@ def splits_of(system: str, name: str) -> tuple[int, ...]:
     return splits
 
 
+def _is_for(system: str, name: str) -> bool:
+    place = systems.PLACES[system]
+    within = place.least_rows <= tables.n_rows(name) <= place.most_rows
+    return within and name not in place.not_for
+
+
 def jobs(
     chosen_systems: Sequence[str],
     chosen_tables: Sequence[str],
@@ -30,7 +36,7 @@ def jobs(
     found: list[tuple[int, int, dict[str, Any]]] = []
     for name in chosen_tables:
         for system in chosen_systems:
-            if tables.n_rows(name) > systems.PLACES[system].most_rows:
+            if not _is_for(system, name):
                 continue
             for place, split in enumerate(splits_of(system, name)):
                 if chosen_splits is None or split in chosen_splits:

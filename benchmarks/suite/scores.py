@@ -1,6 +1,7 @@
 """What predictions are worth: proper scores in units of the target, by `scoringrules` where it has them."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,11 +40,13 @@ class Regression:
         law: gives density and intervals.
         mean: the best prediction by squared error, where it is not the law's mean.
         draws: rows by draws from the law, where its CRPS has no closed form.
+        about: what else the record shall hold.
     """
 
     law: Law
     mean: np.ndarray | None = None
     draws: np.ndarray | None = None
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def scores(self, y: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
         """Give the scores, and each row's log density."""
@@ -65,9 +68,11 @@ class Classes:
 
     Attributes:
         probabilities: of each class, rows by classes.
+        about: what else the record shall hold.
     """
 
     probabilities: np.ndarray
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def scores(self, labels: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
         """Give the scores, and each row's log probability of its class."""

@@ -47,12 +47,14 @@ class Ranking:
         names: of the systems, the best by log-likelihood first.
         ranks: mean rank of each system by each score.
         tables: that were counted.
+        n_splits: of these tables, which all ranked systems have.
         left_out: systems with too few whole records, and how many tables each has.
     """
 
     names: tuple[str, ...]
     ranks: dict[str, tuple[float, ...]]
     tables: tuple[str, ...]
+    n_splits: int
     left_out: dict[str, int]
 
 
@@ -63,25 +65,25 @@ def by_split(records: Mapping[Key, Record], system: str, name: str) -> dict[int,
 
 
 def ranking(records: Mapping[Key, Record], names: Sequence[str]) -> Ranking:
-    """Rank the systems over some tables: our default, and each other that has most of them."""
+    """Rank the systems that have about as many of the tables as is usual, over the splits that all of these have."""
     candidates = [name for name in systems.NAMES if name == OURS or name not in systems.OURS]
     counts = {
         system: sum(bool(by_split(records, system, name)) for name in names)
         for system in candidates
     }
-    most = max(counts.values(), default=0)
-    ranked = [system for system in candidates if counts[system] > _SHARE_TO_BE_RANKED * most]
+    usual = np.median([count for count in counts.values() if count] or [0])
+    ranked = [system for system in candidates if counts[system] > _SHARE_TO_BE_RANKED * usual]
     left_out = {
         system: counts[system]
         for system in candidates
         if counts[system] > 0 and system not in ranked
     }
-    counted, places = [], {system: [] for system in ranked}
+    counted, places = {}, {system: [] for system in ranked}
     for name in names:
-        splits = common_splits(records, ranked, name)
+        splits = common_splits(records, ranked, name) if ranked else ()
         if not splits:
             continue
-        counted.append(name)
+        counted[name] = len(splits)
         for score in SCORES:
             values = [
                 np.mean([score.of(records[system, name, split]["scores"]) for split in splits])
@@ -95,7 +97,7 @@ def ranking(records: Mapping[Key, Record], names: Sequence[str]) -> Ranking:
         if found
     }
     order = tuple(sorted(ranks, key=lambda system: ranks[system][0]))
-    return Ranking(order, ranks, tuple(counted), left_out)
+    return Ranking(order, ranks, tuple(counted), sum(counted.values()), left_out)
 
 
 def differences(records: Mapping[Key, Record], rival: str) -> dict[str, Difference]:

@@ -1,5 +1,6 @@
 """The result in words and numbers: `suite.md`, written from the records."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -7,12 +8,13 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from benchmarks.suite import history, picture, readme, records, standing, systems, tables
+from benchmarks.suite import history, picture, readme, records, run, standing, systems, tables
 from benchmarks.suite.records import Key, Record
 from experiments.provenance import origin
 
 _COMMITTED = readme.README.parent / "benchmarks" / "results" / "suite.md"
 
+_WIDTH = 120
 SMALL = 3_000
 """Rows below which all systems run."""
 
@@ -26,10 +28,11 @@ it](../README.md). Written by `python -m benchmarks suite --report` from the rec
 def write(folder: Path, out: Path) -> Path:
     """Write `suite.md` and its picture into a folder, from the records in another; gives its path."""
     found = records.read(folder, systems.NAMES)
-    text = "\n".join([_HEAD.format(n_tables=len(tables.NAMES)), *_sections(found)])
+    out.mkdir(parents=True, exist_ok=True)
+    drawn = picture.draw(found, out / "suite.png")
+    text = "\n".join([_HEAD.format(n_tables=len(tables.NAMES)), *_sections(found, drawn=drawn)])
     path = out / "suite.md"
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
-    picture.draw(found, out / "suite.png")
     history.keep(found, out)
     if path.resolve() == _COMMITTED:
         readme.write(headline(found))
@@ -40,12 +43,17 @@ def write(folder: Path, out: Path) -> Path:
 def headline(found: Mapping[Key, Record]) -> list[str]:
     """Give the lines of the ranking, and of wins and losses, as Markdown."""
     small = [name for name in tables.NAMES if tables.n_rows(name) < SMALL]
-    lines = []
-    for title, names in ((f"tables below {SMALL:,} rows", small), ("all tables", tables.NAMES)):
+    lines, before = _unfinished(found), None
+    for title, names in ((f" below {SMALL:,} rows", small), ("", tables.NAMES)):
         ranking = standing.ranking(found, names)
-        if not ranking.tables:
+        if not ranking.tables or ranking == before:
             continue
-        lines += [f"Mean rank over {len(ranking.tables)} {title} that all of these have:", ""]
+        before = ranking
+        lines += [
+            f"Mean rank over {len(ranking.tables)} of the {len(names)} tables{title}, on the {ranking.n_splits} splits "
+            "that all of these have:",
+            "",
+        ]
         lines += _table(
             ["", *(score.title for score in standing.SCORES)],
             [
@@ -54,25 +62,44 @@ def headline(found: Mapping[Key, Record]) -> list[str]:
             ],
         )
         if ranking.left_out:
-            missing = ", ".join(f"{name} ({n} tables)" for name, n in ranking.left_out.items())
-            lines.append(f"Not ranked, as they have too few of these tables so far: {missing}.\n")
+            missing = "; ".join(f"{name} {n}" for name, n in ranking.left_out.items())
+            lines += _paragraph(f"Not ranked, as they have few of these tables so far: {missing}.")
     rows = []
     for rival in systems.NAMES:
         counts = standing.verdicts(found, rival) if rival != standing.OURS else Counter()
         if counts:
             rows.append([rival, *(str(counts[word]) for word in ("win", "tie", "loss"))])
-    lines += ["Our default against each, by log-likelihood beyond two paired standard errors:", ""]
+    if not rows:
+        return [*lines, "There is no table yet that our default and another system have.\n"]
+    lines += [
+        "Our default against each on the splits that both have, by log-likelihood beyond two paired standard errors:",
+        "",
+    ]
     return [*lines, *_table(["", "wins", "ties", "losses"], rows)]
 
 
-def _sections(found: Mapping[Key, Record]) -> list[str]:
+def _unfinished(found: Mapping[Key, Record]) -> list[str]:
+    """Say how many fits each system has that has not all."""
+    told = []
+    for system in systems.NAMES:
+        n_there = sum(key[0] == system for key in found)
+        n_all = len(run.jobs([system], tables.NAMES))
+        if 0 < n_there < n_all:
+            told.append(f"{system} {n_there} of {n_all}")
+    return _paragraph(f"Fits so far: {'; '.join(told)}.") if told else []
+
+
+def _sections(found: Mapping[Key, Record], *, drawn: bool) -> list[str]:
+    if not found:
+        return ["There is no record yet."]
     return [
         _origin(found),
         "## Where the systems stand\n",
         *headline(found),
-        "![Lead over the best rival, table by table](suite.png)\n",
+        *(["![Lead over the best rival, table by table](suite.png)\n"] if drawn else []),
         "## Where our default fails\n",
         *_shames(found),
+        *_failures_of_others(found),
         "## Every table\n",
         _explained(found),
         *_scores(found, "Log-likelihood", _score("log_likelihood"), best=max),
@@ -103,7 +130,7 @@ def _origin(found: Mapping[Key, Record]) -> str:
         lines.append(
             [
                 system,
-                str(len(of_system)),
+                f"{len(of_system)} of {len(run.jobs([system], tables.NAMES))}",
                 str(failed),
                 str(stopped),
                 f"{days[0]} to {days[-1]}",
@@ -122,7 +149,9 @@ def _origin(found: Mapping[Key, Record]) -> str:
 
 
 def _shames(found: Mapping[Key, Record]) -> list[str]:
-    ours = [name for name in tables.NAMES if standing.by_split(found, standing.OURS, name)]
+    ours = {name for system, name, _ in found if system == standing.OURS}
+    if not ours:
+        return ["There is no record of it yet.\n"]
     shames = standing.shames(found)
     head = (
         f"Of {len(ours)} tables: more than 0.03 nats and two standard errors below a constant or a linear model, "
@@ -130,6 +159,15 @@ def _shames(found: Mapping[Key, Record]) -> list[str]:
         "than 0.01 above what chance gives, or a failure.\n"
     )
     return [head, *(f"- {line}" for line in shames or ["none"]), ""]
+
+
+def _failures_of_others(found: Mapping[Key, Record]) -> list[str]:
+    failed = [
+        f"- {system} on {name}, split {split}: {record['failed']}"
+        for (system, name, split), record in found.items()
+        if "failed" in record and system != standing.OURS
+    ]
+    return ["Fits of other systems that failed:\n", *failed, ""] if failed else []
 
 
 def _explained(found: Mapping[Key, Record]) -> str:
@@ -217,6 +255,10 @@ def _all_splits(found: Mapping[Key, Record]) -> list[str]:
         return []
     title = "### Our default on all twenty standard splits (mean ± deviation over splits)\n"
     return [title, *_table(["", "log-likelihood", "CRPS", "RMSE", "90 % intervals cover"], rows)]
+
+
+def _paragraph(text: str) -> list[str]:
+    return [*textwrap.wrap(text, _WIDTH), ""]
 
 
 def _number(value: float) -> str:

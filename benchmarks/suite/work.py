@@ -31,8 +31,9 @@ def run(job: Job) -> dict[str, Any]:
     try:
         predictor = system.fit(parts.training, clock)
         fitted = time.process_time()
-        scores, densities = predictor(parts.inputs).scores(parts.y)
-        record |= {"scores": _rounded(scores)}
+        prediction = predictor(parts.inputs)
+        scores, densities = prediction.scores(parts.y)
+        record |= {"scores": _rounded(scores), **prediction.about}
         record["scores"]["log_likelihood_new"] = _mean(densities[~parts.repeated])
         record["densities"] = packed(densities)
         record["fit_cpu_seconds"] = round(fitted - started, 2)

@@ -1,6 +1,7 @@
 """Gaussian processes of GPyTorch with inducing points: one layer (VAR-GP), or several (doubly stochastic DGP)."""
 
 import dataclasses
+from collections.abc import Callable
 
 import gpytorch
 import numpy as np
@@ -89,6 +90,7 @@ class _Settings:
         n_mc_train: Monte Carlo samples a step.
         n_mc_predict: draws of a prediction.
         preprocessing: scaling of the inputs.
+        is_over: ends the training where, told the loss of a step, it says so; the rate then stays the same.
     """
 
     n_layers: int = 1
@@ -100,6 +102,7 @@ class _Settings:
     n_mc_train: int = 1
     n_mc_predict: int = 100
     preprocessing: str = "robust"
+    is_over: Callable[[float], bool] | None = None
 
     def start(
         self,
@@ -134,7 +137,7 @@ class _Settings:
         observer: Observer | None,
         predictor,
     ) -> None:
-        """Maximize the bound with Adam under a cosine schedule."""
+        """Maximize the bound with Adam, under a cosine schedule unless `is_over` finds the end."""
         objective = gpytorch.mlls.DeepApproximateMLL(
             gpytorch.mlls.VariationalELBO(model.likelihood, model, len(y))
         )
@@ -151,7 +154,10 @@ class _Settings:
                 loss = -objective(model(X[rows]), y[rows])  # pyright: ignore[reportOperatorIssue]
             loss.backward()
             optimizer.step()
-            schedule.step()
+            if self.is_over is None:
+                schedule.step()
+            elif self.is_over(loss.item()):
+                break
             if observer is not None and observer.is_due(step):
                 model.eval()
                 observer.see(step, predictor)

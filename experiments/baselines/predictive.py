@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import erf, logsumexp, ndtr, ndtri
+from scipy.special import erf, ndtr, ndtri
 
 from bochner.prediction import metrics
 
@@ -62,7 +62,7 @@ class GaussianMixture:
         """Compute each row's log density."""
         z = (y - self.means) / self.deviations
         logs = -0.5 * z**2 - np.log(self.deviations) - 0.5 * math.log(2 * math.pi)
-        return logsumexp(logs, axis=0) - math.log(len(logs))
+        return np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
 
     def quantiles(self, levels: Sequence[float]) -> np.ndarray:
         """Compute quantiles along the last axis, by bisection of the mixture's distribution function."""

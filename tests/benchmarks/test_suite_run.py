@@ -1,6 +1,7 @@
 """Fits in processes of their own: what is run, what is kept, and what a failing one leaves."""
 
 import os
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -26,6 +27,28 @@ def test_a_system_is_not_asked_for_tables_that_are_not_for_it():
     assert run.jobs(["exact GP"], ["adult"]) == []
     assert len(run.jobs(["RealMLP"], ["ring"])) == 1
     assert len(run.jobs([systems.OURS[0]], ["concrete"])) == 20
+    assert run.jobs(["bochner, exact alone"], ["mnist"]) == []
+
+
+def test_a_kind_of_member_is_left_out_only_where_the_default_has_it_beside_others():
+    small, large = "servo", "adult"
+    for kind, names in (
+        ("constant", [small, large, "mnist"]),
+        ("linear", [small, large, "mnist"]),
+        ("exact", [small]),
+        ("landmarks", [large]),
+        ("deep", [large]),
+    ):
+        found = run.jobs([systems.without(kind)], [small, large, "mnist"], [0])
+        assert [job["data"] for job in found] == names
+
+
+def test_every_system_has_a_file_and_those_less_a_member_run_only_where_they_are_asked_for():
+    for place in systems.PLACES.values():
+        assert find_spec(f"benchmarks.suite.systems.{place.module}")
+    others = set(systems.NAMES) - set(systems.USUAL)
+    assert others == {systems.without(kind) for kind in systems.KINDS}
+    assert systems.USUAL[0] == systems.OURS[0] == "bochner"
 
 
 def test_fits_are_recorded_with_where_they_come_from_and_are_not_run_again(tmp_path):

@@ -7,6 +7,7 @@ from benchmarks.suite import (
     comparison,
     history,
     pairing,
+    readme,
     records,
     standing,
     summary,
@@ -90,9 +91,32 @@ def test_ranks_count_tables_that_all_have_and_leave_out_systems_with_few():
     found.append(record("LightGBM", "servo", 0, densities("servo", 0, 9.0)))
     ranking = standing.ranking(by_key(*found), tables.NAMES)
     assert set(ranking.tables) == {"servo", "yacht", "tae", "sonar"}
+    assert ranking.n_splits == 4
     assert ranking.ranks[OURS][0] == 1.25
     assert ranking.ranks["linear"][0] == 1.75
     assert ranking.left_out == {"LightGBM": 1}
+
+
+def test_rivals_that_have_come_less_far_than_ours_are_ranked_over_the_splits_that_all_have():
+    found = []
+    for name in ("servo", "yacht", "tae", "sonar", "heart", "autompg"):
+        for split in tables.splits_of(name)[:2]:
+            found.append(record(OURS, name, split, densities(name, split, 0.0)))
+            found.append(record("constant", name, split, densities(name, split, -9.0)))
+            if name in ("servo", "tae") and split == 0:
+                found += [
+                    record(rival, name, split, densities(name, split, lead))
+                    for rival, lead in (("LightGBM", -1.0), ("CatBoost", 1.0), ("NGBoost", -2.0))
+                ]
+    ranking = standing.ranking(by_key(*found), tables.NAMES)
+    assert ranking.names == ("CatBoost", OURS, "LightGBM", "NGBoost", "constant")
+    assert set(ranking.tables) == {"servo", "tae"}
+    assert ranking.n_splits == 2
+
+
+def test_without_records_nothing_is_ranked():
+    ranking = standing.ranking({}, tables.NAMES)
+    assert (ranking.names, ranking.tables, ranking.n_splits) == ((), (), 0)
 
 
 def test_stopped_fits_are_not_ranked():
@@ -155,6 +179,44 @@ def test_the_summary_says_who_leads_and_where_we_fail(tmp_path):
     assert "servo (167)" in text
     assert (tmp_path / "suite.png").stat().st_size > 5_000
     assert not (tmp_path / "history.jsonl").exists()
+
+    assert f"Fits so far: {OURS} 6 of 349; CatBoost 6 of 259." in text
+    head = "Mean rank over 3 of the 28 tables below 3,000 rows, on the 6 splits that all of these have:"
+    assert text.count("Mean rank") == text.count(head) == 1
+
+
+def test_the_summary_is_written_from_no_records_and_from_those_of_rivals_alone(tmp_path):
+    pytest.importorskip("matplotlib")
+    empty = summary.write(tmp_path / "none", tmp_path / "new").read_text()
+    assert "There is no record yet." in empty
+    for name in ("servo", "tae"):
+        for system, lead in (("linear", 0.0), ("constant", -1.0)):
+            found = record(system, name, 0, densities(name, 0, lead))
+            records.append(tmp_path / "suite", found)
+    failed = {
+        "system": "NGBoost", "data": "tae", "split": 0, "failed": "ValueError: no", "stopped": False,
+    }  # fmt: skip
+    records.append(tmp_path / "suite", failed)
+    text = summary.write(tmp_path / "suite", tmp_path).read_text()
+    assert "| linear | 1.00 | 1.00 | 1.50 |" in text
+    assert "There is no record of it yet." in text
+    assert "- NGBoost on tae, split 0: ValueError: no" in text
+    assert "suite.png" not in text
+    assert not (tmp_path / "suite.png").exists()
+
+
+def test_the_readme_takes_the_ranking_between_its_marks(tmp_path):
+    path = tmp_path / "README.md"
+    before = readme.README.read_text(encoding="utf-8")
+    path.write_text(before, encoding="utf-8")
+    found = by_key(
+        record(OURS, "servo", 0, densities("servo", 0, 0.5)),
+        record("linear", "servo", 0, densities("servo", 0, 0.0)),
+    )
+    readme.write(summary.headline(found), path)
+    text = path.read_text(encoding="utf-8")
+    assert f"| **{OURS}** | 1.00 | 1.00 | 1.50 |" in text
+    assert readme.updated(text, []) == readme.updated(before, [])
 
 
 def test_changes_against_other_records_are_found(tmp_path):

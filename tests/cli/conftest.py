@@ -51,4 +51,8 @@ def files(tmp_path_factory, call):
         "fit", folder / "flats.csv", "--target", "color", "--model", folder / "colors.bochner",
         "--ignore", "id", "--max-steps", 200, "--quiet", *SMALL,
     )  # fmt: skip
+    call(
+        "fit", folder / "flats.csv", "--target", "price", "--model", folder / "stack.bochner",
+        "--ignore", "id", "--quiet",
+    )  # fmt: skip
     return folder

@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -104,7 +106,7 @@ def test_flags_override_the_file_of_settings(call, files, tmp_path):
                    "--theta-from", "never", "--no-ard", "--gradients", "clipped", "--json",
                    "--quiet").stdout  # fmt: skip
     stored = load(out).config_
-    assert load(out)._encoder.input_names == ["color"]
+    assert load(out).fitted_.encoder.input_names == ["color"]
     assert json.loads(printed)["config"]["kernel"] == stored["kernel"] == "rbf"
     assert stored["n_random_features"] == (8, 9)
     assert (stored["max_steps"], stored["theta_from"], stored["ard"]) == (30, "never", False)
@@ -211,12 +213,72 @@ def test_images_made_on_the_fly_are_not_written_as_a_table(call, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_that_a_simpler_one_replaces_is_told_as_an_error_and_written(call, tmp_path):
+def test_a_model_worse_than_a_simple_one_is_told_as_an_error_and_written(call, tmp_path):
     make_frame().to_csv(tmp_path / "flats.csv", index=False)
     result = call(
         "fit", tmp_path / "flats.csv", "--target", "price", "--model", tmp_path / "model",
-        "--ignore", "id", "--max-steps", 3,
+        "--ignore", "id", "--max-steps", 3, "--validation-fraction", 0.3, *SMALL,
     )  # fmt: skip
-    assert result.output.count("worse than a linear one") == 1
+    assert result.output.count("worse than a simple one (linear") == 1
     assert "Error: the fitted model" in result.output
-    assert load(tmp_path / "model").judged_["predicts"] == "linear"
+    model = load(tmp_path / "model")
+    assert model.summary_["log_likelihood"] < model.summary_["linear"]
+    assert [member["name"] for member in model.members_ if member["weight"] > 0] == ["deep"]
+
+
+def test_without_settings_members_predict_together_and_fit_and_info_list_them(call, files):
+    printed = json.loads(call("info", files / "stack.bochner", "--json").stdout)
+    members = printed["members"]
+    assert members == sorted(members, key=lambda member: -member["weight"])
+    assert sum(member["weight"] for member in members) == pytest.approx(1.0)
+    assert {"name", "log_likelihood", "weight", "seconds"} == set(members[0])
+    left_out = printed["left_out"]
+    assert left_out["n_rows"] == 300
+    assert left_out["log_likelihood"] > left_out["linear"] > left_out["constant"]
+    fitted = json.loads(
+        call("fit", files / "flats.csv", "--target", "price", "--model", files / "again.bochner",
+             "--ignore", "id", "--json", "--quiet").stdout
+    )  # fmt: skip
+    assert fitted["left_out"] == pytest.approx(left_out)
+    shown = call("info", files / "stack.bochner").stdout
+    assert "Members that predict together" in shown
+    assert members[0]["name"] in shown
+    assert f"{left_out['log_likelihood']:.4g} (linear {left_out['linear']:.4g}" in shown
+
+
+def test_every_command_knows_a_stack(call, files, tmp_path):
+    model, table = files / "stack.bochner", files / "new.csv"
+    metrics = json.loads(call("evaluate", model, table, "--json").stdout)
+    assert metrics["rmse"] < 1.5
+    call("predict", model, table, "-o", tmp_path / "p.csv", "-q", "--draws", 10)
+    found = pd.read_csv(tmp_path / "p.csv")
+    np.testing.assert_allclose(found["mean"], load(model).predict(table), rtol=1e-6)
+    call("sample", model, table, "-o", tmp_path / "s.csv", "-q", "--n", 2)
+    assert list(pd.read_csv(tmp_path / "s.csv")) == ["f0", "f1"]
+    call("report", model, table, "-o", tmp_path / "r.html", "-q")
+    assert "Which members predict" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_model_without_a_deep_one_cannot_be_checked_and_the_message_says_what_to_do(call, files):
+    pytest.importorskip("blackjax")
+    message = call("check", files / "stack.bochner", files / "flats.csv", code=1).output
+    assert "no deep model takes part" in " ".join(message.split())
+    assert "bochner fit --members deep" in " ".join(message.split())
+
+
+def test_help_flows_to_the_width_of_the_terminal_and_shows_defaults(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    printed = call("fit", "--help").output
+    assert "chosen from the size of the table. Types of columns" in printed
+    assert "regression or classification.  [default: auto]" in printed
+    assert "rbf, arccos0" in printed
+
+
+_IMPORTED = "import sys, {}; print(sorted({{'jax', 'sklearn', 'equinox'}} & set(sys.modules)))"
+
+
+@pytest.mark.parametrize("module", ["bochner", "bochner.cli"])
+def test_help_waits_for_no_heavy_import(module):
+    command = [sys.executable, "-c", _IMPORTED.format(module)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

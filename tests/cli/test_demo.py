@@ -14,8 +14,8 @@ PLOTS = {
     "digits-learning-curve.png",
     "step-posterior.png",
     "table-calibration.png",
-    "table-learning-curve.png",
-    "table-relevance.png",
+    "table-effects.png",
+    "table-shares.png",
 }
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner import DeepGPRegressor
+from bochner import Deep, DeepGPRegressor
 from bochner.distributed import Synchronous
 from bochner.distributed.devices import Devices
 from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
@@ -109,8 +109,8 @@ def test_estimators_train_on_several_devices(tmp_path):
     options = {
         "objective": "elbo", "max_steps": 50, "n_layers": 1, "n_random_features": 10, "random_state": 0,
     }  # fmt: skip
-    one = DeepGPRegressor(**options).fit(X, y)
-    both = DeepGPRegressor(**options, distributed=Synchronous(2)).fit(X, y)
+    one = DeepGPRegressor(Deep(**options)).fit(X, y)
+    both = DeepGPRegressor(Deep(**options), distributed=Synchronous(2)).fit(X, y)
     np.testing.assert_allclose(one.predict(X), both.predict(X), rtol=1e-3, atol=1e-4)
     assert all(len(leaf.sharding.device_set) == 1 for leaf in jax.tree.leaves(both.model_))
     both.save(tmp_path / "model.bochner")

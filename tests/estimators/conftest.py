@@ -2,7 +2,7 @@
 
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor
+from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
 
 
@@ -10,11 +10,11 @@ from tests.estimators import problems
 def regressor():
     """A regressor fitted to `problems.numbers()`; tests must not change it."""
     settings = problems.SMALL | {"max_steps": 400}
-    return DeepGPRegressor(**settings).fit(*problems.numbers())
+    return deep_regressor(**settings).fit(*problems.numbers())
 
 
 @pytest.fixture(scope="package")
 def classifier():
     """A classifier fitted to `problems.classes()`; tests must not change it."""
     settings = problems.SMALL | {"max_steps": 400}
-    return DeepGPClassifier(**settings).fit(*problems.classes())
+    return deep_classifier(**settings).fit(*problems.classes())

@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner import Constant, DeepGPClassifier, DeepGPRegressor
+from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -15,12 +16,13 @@ LABELS = np.arange(20) % 3
 
 @pytest.fixture
 def no_work(monkeypatch):
-    """Fail where a model is built."""
+    """Fail where a member is fitted."""
 
     def refuse(*arguments, **options):
         raise AssertionError("work began before the input was refused")
 
-    monkeypatch.setattr("bochner.estimators.fitting.DeepGP.start", refuse)
+    monkeypatch.setattr("bochner.gp.model.DeepGP.start", refuse)
+    monkeypatch.setattr("bochner.members.stack.rows_candidates", refuse)
 
 
 def spoiled(array, row, value):
@@ -121,6 +123,26 @@ FITS = {
         lambda: DeepGPRegressor(likelihood="poisson").fit(X, spoiled(np.ones(20), 6, -2)),
         r"`y` must hold whole numbers of at least 0.*got -2 in row 6",
     ),
+    "another name for a constant law": (
+        lambda: DeepGPRegressor(Constant(), likelihood="gausian").fit(X, Y),
+        r"`likelihood` must be one of .*Did you mean 'gaussian'",
+    ),
+    "counts in a mixture": (
+        lambda: DeepGPRegressor(Constant(), likelihood="poisson").fit(X, np.ones(20)),
+        r"likelihood='poisson' is for a deep model alone",
+    ),
+    "groups of some rows": (
+        lambda: DeepGPRegressor().fit(X, Y, groups=[0, 1]),
+        r"`groups` must have one entry for each of the 20 rows; got shape \(2,\)",
+    ),
+    "one group": (
+        lambda: DeepGPRegressor().fit(X, Y, groups=["a"] * 20),
+        "`groups` must name two groups or more",
+    ),
+    "validation without targets": (
+        lambda: DeepGPRegressor().fit(X, Y, validation=X),
+        r"`validation` must be a pair, inputs and targets",
+    ),
     "three classes for bernoulli": (
         lambda: DeepGPClassifier(likelihood="bernoulli").fit(X, LABELS),
         r"likelihood='bernoulli' is for two classes; y has 3. Use likelihood='softmax'",
@@ -162,13 +184,13 @@ def test_levels_outside_zero_and_one_are_refused(regressor, level):
 
 @pytest.mark.filterwarnings("ignore:.*far outside")
 def test_two_rows_and_a_batch_larger_than_the_data_work():
-    model = DeepGPRegressor(**(SMALL | {"batch_size": 1000, "max_steps": 5})).fit(X[:2], Y[:2])
+    model = deep_regressor(**SMALL | {"batch_size": 1000, "max_steps": 5}).fit(X[:2], Y[:2])
     assert np.all(np.isfinite(model.predict(X)))
-    model = DeepGPClassifier(**(SMALL | {"max_steps": 5})).fit(X[:2], ["a", "b"])
+    model = deep_classifier(**SMALL | {"max_steps": 5}).fit(X[:2], ["a", "b"])
     assert set(model.predict(X)) <= {"a", "b"}
 
 
 def test_a_constant_target_works_with_a_warning():
     with pytest.warns(UserWarning, match="y is constant.*nothing to learn"):
-        model = DeepGPRegressor(**SMALL).fit(X, np.full(20, 42.0))
+        model = deep_regressor(**SMALL).fit(X, np.full(20, 42.0))
     np.testing.assert_allclose(model.predict(X), 42.0, atol=0.5)

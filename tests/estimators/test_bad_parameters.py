@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor
-from bochner.estimators.config import Config
-from bochner.estimators.recipes import PRESETS, Situation
+from bochner.fitting.config import Config
+from bochner.fitting.recipes import PRESETS, Situation
+from tests.deep_alone import deep_regressor
 from tests.estimators import problems
 
 X, Y = problems.numbers(20)
@@ -13,7 +14,7 @@ X, Y = problems.numbers(20)
 
 def refuses(message, **parameters):
     with pytest.raises(ValueError, match=message):
-        DeepGPRegressor(**parameters).fit(X, Y)
+        deep_regressor(**parameters).fit(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """What the defaults choose from, each used on its own: objectives, members, theta, residual layers, depth."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor, load
+from bochner.fitting.recipes import Situation, auto
 from bochner.gp.members import Members
+from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -19,15 +19,7 @@ EXACT = {
 
 @pytest.fixture(scope="module")
 def exact():
-    return DeepGPRegressor(**EXACT).fit(X, Y)
-
-
-def recipes():
-    """The module as users have it; the rest of the suite takes the bound for small tables."""
-    spec = importlib.util.find_spec("bochner.estimators.recipes")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return deep_regressor(**EXACT).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -44,17 +36,15 @@ def recipes():
     ],
 )
 def test_a_small_table_gets_the_evidence_where_that_fits(asked, expected):
-    module = recipes()
-    situation = module.Situation(300, 5, classification=False, asked=asked)
-    assert module.auto(situation)["objective"] == expected
+    situation = Situation(300, 5, classification=False, asked=asked)
+    assert auto(situation)["objective"] == expected
 
 
 @pytest.mark.parametrize(("n_rows", "n_members"), [(500, 4), (1_200, 4), (1_500, 3), (3_000, 1)])
 def test_a_small_table_gets_the_members_that_there_is_time_for(n_rows, n_members):
-    module = recipes()
     asked = {"max_seconds": 20}
-    situation = module.Situation(n_rows, 5, classification=False, asked=asked)
-    assert module.auto(situation)["n_members"] == n_members
+    situation = Situation(n_rows, 5, classification=False, asked=asked)
+    assert auto(situation)["n_members"] == n_members
 
 
 @pytest.mark.parametrize(
@@ -69,28 +59,25 @@ def test_a_small_table_gets_the_members_that_there_is_time_for(n_rows, n_members
     ],
 )
 def test_a_small_table_gets_more_features_where_there_is_time(n_rows, asked, n_features):
-    module = recipes()
-    situation = module.Situation(n_rows, 5, classification=False, asked=asked)
-    assert module.auto(situation)["n_random_features"] == n_features
+    situation = Situation(n_rows, 5, classification=False, asked=asked)
+    assert auto(situation)["n_random_features"] == n_features
 
 
 def test_all_rows_in_each_step_allow_large_steps():
-    module = recipes()
     rates = {
-        n_rows: module.auto(module.Situation(n_rows, 5, classification=False))["learning_rate"]
+        n_rows: auto(Situation(n_rows, 5, classification=False))["learning_rate"]
         for n_rows in (3_999, 4_000)
     }
     assert rates == {3_999: 0.1, 4_000: 0.03}
 
 
 def test_large_tables_classes_and_rows_to_come_get_the_bound():
-    module = recipes()
     for situation in (
-        module.Situation(10_000, 5, classification=False),
-        module.Situation(300, 5, classification=True),
-        module.Situation(300, 5, classification=False, all_at_once=False),
+        Situation(10_000, 5, classification=False),
+        Situation(300, 5, classification=True),
+        Situation(300, 5, classification=False, all_at_once=False),
     ):
-        assert module.auto(situation)["objective"] == "elbo"
+        assert auto(situation)["objective"] == "elbo"
 
 
 def test_the_exact_model_holds_draws_of_the_hidden_layers_of_its_members(exact):
@@ -130,18 +117,18 @@ def test_drawn_functions_spread_as_the_predictions_do(exact):
     ],
 )  # fmt: skip
 def test_every_choice_is_saved_and_loaded(settings, tmp_path):
-    model = DeepGPRegressor(**(EXACT | {"max_steps": 5} | settings)).fit(X, Y)
+    model = deep_regressor(**EXACT | {"max_steps": 5} | settings).fit(X, Y)
     model.save(tmp_path / "m.bochner")
     loaded = load(tmp_path / "m.bochner")
     assert loaded.config_ == model.config_
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert np.all(np.isfinite(loaded.log_prob(X, Y)))
-    assert loaded.relevance_.shape == (3,)
+    assert loaded.explain().columns == model.explain().columns
 
 
 def test_members_of_a_classifier_give_one_mixture():
     features, labels = problems.classes(150)
-    model = DeepGPClassifier(**(SMALL | {"n_members": 3, "max_steps": 200})).fit(features, labels)
+    model = deep_classifier(**SMALL | {"n_members": 3, "max_steps": 200}).fit(features, labels)
     assert model.model_.n_members == 3
     np.testing.assert_allclose(model.predict_proba(features).sum(axis=1), 1.0, rtol=1e-5)
     assert model.score(features, labels) > 0.8
@@ -149,7 +136,7 @@ def test_members_of_a_classifier_give_one_mixture():
 
 def test_two_targets_may_be_integrated():
     both = np.stack([Y, -Y], axis=1)
-    model = DeepGPRegressor(**EXACT).fit(X, both)
+    model = deep_regressor(**EXACT).fit(X, both)
     assert model.config_["objective"] == "evidence"
     assert model.predict(X).shape == (150, 2)
     assert model.score(X, both) > 0.8
@@ -159,8 +146,8 @@ def test_rows_of_weight_two_count_twice_in_the_evidence():
     settings = EXACT | {"max_steps": 5, "preprocessing": "none"}
     weights = np.where(np.arange(150) < 50, 2.0, 1.0)
     repeated = np.concatenate([np.arange(150), np.arange(50)])
-    by_weight = DeepGPRegressor(**settings).fit(X / [1, 100, 1e-3], Y, sample_weight=weights)
-    by_rows = DeepGPRegressor(**settings).fit((X / [1, 100, 1e-3])[repeated], Y[repeated])
+    by_weight = deep_regressor(**settings).fit(X / [1, 100, 1e-3], Y, sample_weight=weights)
+    by_rows = deep_regressor(**settings).fit((X / [1, 100, 1e-3])[repeated], Y[repeated])
     elbos = [model.history_[0]["elbo"] / model.total_weight_ for model in (by_weight, by_rows)]
     assert elbos[0] == pytest.approx(elbos[1], abs=0.1)  # targets are scaled apart
 
@@ -183,20 +170,20 @@ def test_rows_of_weight_two_count_twice_in_the_evidence():
 )  # fmt: skip
 def test_choices_that_do_not_fit_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        DeepGPRegressor(**(EXACT | settings)).fit(X, Y)
+        deep_regressor(**EXACT | settings).fit(X, Y)
 
 
 def test_rows_to_come_lead_to_the_bound():
-    model = DeepGPRegressor(**(EXACT | {"objective": None})).partial_fit(X, Y)
+    model = deep_regressor(**EXACT | {"objective": None}).partial_fit(X, Y)
     assert model.config_["objective"] == "elbo"
     with pytest.raises(ValueError, match="its model cannot go on"):
-        DeepGPRegressor(**EXACT, batch_size=50).partial_fit(X, Y)
+        deep_regressor(batch_size=50, **EXACT).partial_fit(X, Y)
 
 
 @pytest.mark.parametrize("way", ["partial_fit", "warm_start"])
 def test_an_exact_model_goes_on_by_the_bound(way):
-    model = DeepGPRegressor(**(EXACT | {"learning_rate": 1e-4})).fit(X, Y)
-    model.set_params(objective=None)  # as where the recipe has chosen the evidence
+    model = deep_regressor(**EXACT | {"learning_rate": 1e-4}).fit(X, Y)
+    model.set_params(members__objective=None)  # as where the recipe has chosen the evidence
     before = model.evaluate(X, Y)
     if way == "partial_fit":
         model.partial_fit(X, Y)
@@ -210,13 +197,13 @@ def test_an_exact_model_goes_on_by_the_bound(way):
 
 
 def test_evidence_that_was_asked_for_cannot_go_on():
-    model = DeepGPRegressor(**(EXACT | {"max_steps": 2})).fit(X, Y)
+    model = deep_regressor(**EXACT | {"max_steps": 2}).fit(X, Y)
     with pytest.raises(ValueError, match="neither by `partial_fit` nor"):
         model.partial_fit(X, Y)
 
 
 def test_held_out_rows_judge_the_conditioned_model():
-    model = DeepGPRegressor(**EXACT).fit(X, Y, validation=(X[:40], Y[:40]))
+    model = deep_regressor(**EXACT).fit(X, Y, validation=(X[:40], Y[:40]))
     judged = [record["held_out_mnll"] for record in model.history_]
     assert min(value for value in judged if value is not None) < 3.0
 
@@ -227,7 +214,8 @@ def test_held_out_rows_judge_the_conditioned_model():
 def test_depth_is_chosen_on_held_out_rows(kind):
     rows, targets = (X, Y) if kind is DeepGPRegressor else problems.classes(150)
     settings = {"max_steps": 20, "n_random_features": 10, "width": 2, "random_state": 0}
-    model = kind(n_layers="auto", **settings).fit(rows, targets)
+    fitted = deep_regressor if kind is DeepGPRegressor else deep_classifier
+    model = fitted(n_layers="auto", **settings).fit(rows, targets)
     assert list(model.depth_scores_) == [1, 2, 3]
     best = min(model.depth_scores_, key=model.depth_scores_.get)
     assert model.config_["n_layers"] == best

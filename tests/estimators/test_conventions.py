@@ -13,7 +13,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner import Deep, DeepGPClassifier, DeepGPRegressor
+from tests.deep_alone import deep_classifier, deep_regressor, parameters_of
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -22,7 +23,8 @@ NAMES = ["age", "height", "mass"]
 
 def test_a_clone_has_the_same_parameters_and_nothing_learned(regressor):
     copy = clone(regressor)
-    assert copy.get_params() == regressor.get_params()
+    assert parameters_of(copy) == parameters_of(regressor)
+    assert copy.members is not regressor.members
     assert not hasattr(copy, "model_")
     with pytest.raises(NotFittedError):
         copy.predict(problems.numbers()[0])
@@ -32,7 +34,8 @@ def test_a_clone_has_the_same_parameters_and_nothing_learned(regressor):
     "ask",
     [
         lambda model, X: model.sample_functions(1),
-        lambda model, X: model.relevance_,
+        lambda model, X: model.explain(),
+        lambda model, X: model.members_,
         lambda model, X: model.save("nowhere"),
         lambda model, X: model.evaluate(X, X[:, 0]),
         lambda model, X: model.predict_interval(X),
@@ -46,7 +49,7 @@ def test_what_needs_a_fit_says_so(ask):
 
 def test_a_pipeline_predicts_and_scores():
     X, y = problems.numbers()
-    pipeline = make_pipeline(StandardScaler(), DeepGPRegressor(**(SMALL | {"max_steps": 300})))
+    pipeline = make_pipeline(StandardScaler(), deep_regressor(**SMALL | {"max_steps": 300}))
     assert pipeline.fit(X, y).score(X, y) > 0.5
     mean, std = pipeline.predict(X, return_std=True)
     assert mean.shape == std.shape == y.shape
@@ -55,8 +58,8 @@ def test_a_pipeline_predicts_and_scores():
 def test_a_grid_search_runs_in_several_processes():
     X, y = problems.classes(90)
     search = GridSearchCV(
-        DeepGPClassifier(**(SMALL | {"max_steps": 40})),
-        {"learning_rate": [1e-5, 0.05]},  # the same program for both
+        deep_classifier(**SMALL | {"max_steps": 40}),
+        {"members__learning_rate": [1e-5, 0.05]},  # the same program for both
         cv=2,
         n_jobs=2,
         refit=False,
@@ -78,9 +81,9 @@ def test_the_docstring_describes_every_parameter(kind):
 def test_frames_are_fitted_by_the_names_of_their_columns(frame, recwarn):
     X, y = problems.numbers()
     table = frame(dict(zip(NAMES, X.T, strict=True)))
-    model = DeepGPRegressor(**SMALL).fit(table, y)
+    model = deep_regressor(**SMALL).fit(table, y)
     assert model.feature_names_in_.tolist() == NAMES
-    plain = DeepGPRegressor(**SMALL).fit(X, y)
+    plain = deep_regressor(**SMALL).fit(X, y)
     np.testing.assert_array_equal(model.predict(table), plain.predict(X))
     model.evaluate(table, y)
     model.log_prob(table, y)
@@ -98,7 +101,7 @@ def test_frames_are_fitted_by_the_names_of_their_columns(frame, recwarn):
 @pytest.mark.parametrize("dtype", [str, object])
 def test_classes_may_be_named_by_text(dtype):
     X, y = problems.classes()
-    model = DeepGPClassifier(**SMALL).fit(X, y.astype(dtype))
+    model = deep_classifier(**SMALL).fit(X, y.astype(dtype))
     assert model.classes_.tolist() == ["blue", "green", "red"]
     assert set(model.predict(X)) <= set(y)
     assert set(model.sample_y(X, 3).ravel()) <= set(y)
@@ -106,7 +109,7 @@ def test_classes_may_be_named_by_text(dtype):
 
 def test_classes_need_not_count_from_zero():
     X, y = problems.classes(n_classes=2)
-    model = DeepGPClassifier(**(SMALL | {"max_steps": 300})).fit(X, np.where(y == "blue", 7, -3))
+    model = deep_classifier(**SMALL | {"max_steps": 300}).fit(X, np.where(y == "blue", 7, -3))
     assert model.classes_.tolist() == [-3, 7]
     assert model.score(X, np.where(y == "blue", 7, -3)) > 0.8
 
@@ -120,6 +123,6 @@ def test_score_is_the_coefficient_of_determination_and_the_accuracy(regressor, c
 
 
 def test_parameters_are_only_stored_until_fit():
-    model = DeepGPRegressor(n_layers=-1, kernel="nonsense")
-    assert model.get_params()["kernel"] == "nonsense"
-    assert vars(model).keys() == model.get_params().keys()
+    model = DeepGPRegressor(Deep(n_layers=-1, kernel="nonsense"))
+    assert model.get_params()["members__kernel"] == "nonsense"
+    assert vars(model).keys() == model.get_params(deep=False).keys()

@@ -1,5 +1,6 @@
 """The exported program gives the predictions of the model, from its files alone."""
 
+import dataclasses
 import hashlib
 import json
 import subprocess
@@ -11,8 +12,9 @@ import pandas as pd
 import pytest
 from jax import export as jax_export
 
-from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner import Deep, DeepGPClassifier, DeepGPRegressor, Linear
 from bochner.estimators.export import PLATFORMS, export
+from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -33,7 +35,7 @@ def regressor():
     X, y = problems.numbers(40)
     X[:, 0] += 123456.7  # far from zero, and no float32
     frame = pd.DataFrame(X, columns=["age", "height", "mass"])
-    return DeepGPRegressor(**TINY, preprocessing="robust").fit(frame, y), frame
+    return deep_regressor(preprocessing="robust", **TINY).fit(frame, y), frame
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def exported(regressor, tmp_path_factory):
 )
 def test_mean_and_deviation_are_those_of_predict_at_any_batch_size(omega, likelihood, tmp_path):
     X, y = problems.numbers(80)
-    model = DeepGPRegressor(**TINY, omega=omega, likelihood=likelihood).fit(X, y)
+    model = deep_regressor(omega=omega, **TINY, likelihood=likelihood).fit(X, y)
     export(model, tmp_path / "model.jax")
     program = program_of(tmp_path / "model.jax")
     for n in (1, 2, 80):
@@ -62,7 +64,7 @@ def test_mean_and_deviation_are_those_of_predict_at_any_batch_size(omega, likeli
 def test_programs_of_tiny_and_huge_units_keep_to_float32(factor, tmp_path):
     X, y = problems.numbers(80)
     X, y = factor * X, factor * y
-    model = DeepGPRegressor(**TINY, preprocessing="robust").fit(X, y)
+    model = deep_regressor(preprocessing="robust", **TINY).fit(X, y)
     export(model, tmp_path / "model.jax")
     found = program_of(tmp_path / "model.jax").call(X.astype(np.float32))
     mean, std = model.predict(X, return_std=True)
@@ -73,7 +75,7 @@ def test_programs_of_tiny_and_huge_units_keep_to_float32(factor, tmp_path):
 @pytest.mark.parametrize(("likelihood", "n_classes"), [("softmax", 3), ("bernoulli", 2)])
 def test_probabilities_are_those_of_predict_proba(likelihood, n_classes, tmp_path):
     X, y = problems.classes(60, n_classes)
-    model = DeepGPClassifier(**TINY, likelihood=likelihood).fit(X, y)
+    model = deep_classifier(**TINY, likelihood=likelihood).fit(X, y)
     export(model, tmp_path / "model.jax")
     program = program_of(tmp_path / "model.jax")
     for n in (1, 7):
@@ -86,9 +88,30 @@ def test_probabilities_are_those_of_predict_proba(likelihood, n_classes, tmp_pat
     ]
 
 
+@pytest.mark.parametrize("kind", [DeepGPRegressor, DeepGPClassifier])
+def test_predictions_of_unlike_members_are_mixed_as_by_the_model(kind, tmp_path):
+    X, y = problems.numbers(40) if kind is DeepGPRegressor else problems.classes(40, 3)
+    deep = Deep(n_layers=1, n_random_features=6, n_mc_predict=15, max_steps=20, objective="elbo")
+    model = kind([("linear", Linear()), ("deep", deep)], random_state=0).fit(X, y)
+    predictor = model.fitted_.predictor
+    shares = np.linspace(1, 2, len(predictor.parts))
+    assert predictor.in_rows
+    assert predictor.deep
+    mixed = dataclasses.replace(predictor, weights=shares / shares.sum())
+    model.fitted_ = dataclasses.replace(model.fitted_, predictor=mixed)
+    export(model, tmp_path / "model.jax")
+    found = program_of(tmp_path / "model.jax").call(X.astype(np.float32))
+    if kind is DeepGPClassifier:
+        assert_near(found["probabilities"], model.predict_proba(X))
+        return
+    mean, std = model.predict(X, return_std=True)
+    assert_near(found["mean"], mean)
+    assert_near(found["std"], std)
+
+
 def test_several_targets_keep_their_columns(tmp_path):
     X, y = problems.numbers(40)
-    model = DeepGPRegressor(**TINY).fit(X, np.stack([y, -y], axis=1))
+    model = deep_regressor(**TINY).fit(X, np.stack([y, -y], axis=1))
     export(model, tmp_path / "model.jax")
     found = program_of(tmp_path / "model.jax").call(X[:3].astype(np.float32))
     assert_near(found["mean"], model.predict(X[:3]))
@@ -170,6 +193,6 @@ def test_files_of_others_are_replaced_only_where_asked(regressor, tmp_path):
 
 def test_columns_that_float32_cannot_hold_are_refused(tmp_path):
     X, y = problems.numbers(40)
-    model = DeepGPRegressor(**TINY | {"max_steps": 2}).fit(X * [[1.0, 1e45, 1.0]], y)
+    model = deep_regressor(**TINY | {"max_steps": 2}).fit(X * [[1.0, 1e45, 1.0]], y)
     with pytest.raises(ValueError, match="float32 cannot hold"):
         export(model, tmp_path / "model.jax")

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner import DeepGPRegressor
+from tests.deep_alone import deep_regressor
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -50,9 +50,9 @@ def test_drawn_probabilities_sum_to_one_and_average_to_the_prediction(classifier
 
 def test_the_gradient_is_that_of_finite_differences_in_raw_inputs(regressor):
     f = regressor.sample_functions(1)[0]
-    for x, size in [(X[5], 0.05), (regressor._input_scaling.center, 0.05)]:
+    for x, size in [(X[5], 0.05), (regressor.fitted_.deep.input_scaling.center, 0.05)]:
         gradient = jax.grad(lambda v: f(v[None, :])[0])(jnp.asarray(x, jnp.float32))
-        scale = regressor._input_scaling.scale
+        scale = regressor.fitted_.deep.input_scaling.scale
         for j in range(3):
             step = np.zeros(3)
             step[j] = size * scale[j]
@@ -80,7 +80,7 @@ def test_a_drawn_function_can_be_compiled_as_an_argument(regressor):
 
 
 def test_fitting_again_does_not_change_functions_drawn_before():
-    model = DeepGPRegressor(**(SMALL | {"max_steps": 20})).fit(X, Y)
+    model = deep_regressor(**SMALL | {"max_steps": 20}).fit(X, Y)
     f = model.sample_functions(1)[0]
     before = f(X)
     model.fit(X, 1000 * Y)

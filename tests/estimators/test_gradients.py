@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor
-from bochner.estimators.config import Config
+from bochner import Deep, DeepGPClassifier, DeepGPRegressor
 from bochner.estimators.files import from_parts, to_parts
+from bochner.fitting.config import Config
 from bochner.gp.reparameterization import ClippedGradients, DrawWeights
 from bochner.system.saving import read_arrays, write_arrays
 from bochner.training import CheckpointError
+from tests.deep_alone import deep_regressor, settled
 from tests.estimators import problems
+from tests.estimators.first_format import in_first_format
 from tests.estimators.problems import SMALL
 
 X, Y = problems.numbers(30)
@@ -42,7 +44,7 @@ def test_gradients_are_exact_in_the_paper_and_clipped_by_default_from_ten_layers
     kind, preset, n_layers, expected
 ):
     for n_rows in (100, 3_000, 100_000):
-        config = kind(preset=preset, n_layers=n_layers)._resolve(n_rows, X)
+        config = settled(kind(Deep(n_layers=n_layers), preset=preset), n_rows, X)
         assert config.gradients == expected
         clipped = isinstance(config.reparameterization, ClippedGradients)
         assert clipped == (expected == "clipped")
@@ -51,20 +53,20 @@ def test_gradients_are_exact_in_the_paper_and_clipped_by_default_from_ten_layers
 @pytest.mark.parametrize(("asked", "n_layers"), [("clipped", 2), ("exact", 30)])
 def test_gradients_can_be_set_for_any_depth(asked, n_layers):
     for preset in ("auto", "paper"):
-        model = DeepGPRegressor(preset=preset, n_layers=n_layers, gradients=asked)
-        assert model._resolve(100, X).gradients == asked
+        model = DeepGPRegressor(Deep(n_layers=n_layers, gradients=asked), preset=preset)
+        assert settled(model, 100, X).gradients == asked
 
 
 def test_unknown_gradients_are_refused():
     with pytest.raises(ValueError, match=r"`gradients` must be one of 'exact', 'clipped'.*clipped"):
-        DeepGPRegressor(gradients="clip").fit(X, Y)
+        DeepGPRegressor(Deep(gradients="clip")).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def deep():
     """The same deep model with each kind of gradients, and with what the preset chooses."""
     return {
-        gradients: DeepGPRegressor(**DEEP, gradients=gradients).fit(X, Y)
+        gradients: deep_regressor(gradients=gradients, **DEEP).fit(X, Y)
         for gradients in ("exact", "clipped", None)
     }
 
@@ -87,12 +89,12 @@ def test_gradients_are_part_of_a_model_file(deep):
     for name in ("exact", "clipped"):
         loaded = from_parts(*to_parts(deep[name]))
         assert loaded.config_ == deep[name].config_
-        assert loaded.gradients == name
+        assert loaded.members.gradients == name
 
 
 def from_before_the_setting(model):
     """The model as it would come from a file written before there was the setting."""
-    arrays, header = to_parts(model)
+    arrays, header = in_first_format(model)
     del header["config"]["gradients"], header["parameters"]["gradients"]
     return from_parts(arrays, header)
 
@@ -102,7 +104,7 @@ def from_before_the_setting(model):
 @pytest.mark.filterwarnings("ignore:training ended after")
 def test_files_from_before_the_setting_say_what_was_done_then(preset, n_layers, expected):
     settings = DEEP | {"preset": preset, "n_layers": n_layers}
-    model = DeepGPRegressor(**settings, gradients=expected).fit(X, Y)
+    model = deep_regressor(gradients=expected, **settings).fit(X, Y)
     old = from_before_the_setting(model)
     np.testing.assert_array_equal(old.predict(X), model.predict(X))
     assert old.config_ == model.config_
@@ -116,25 +118,26 @@ def test_files_from_before_the_setting_say_what_was_done_then(preset, n_layers, 
 
 
 def test_a_warm_start_may_change_the_gradients(deep):
-    model = from_parts(*to_parts(deep["clipped"])).set_params(warm_start=True, gradients="exact")
+    model = from_parts(*to_parts(deep["clipped"]))
+    model.set_params(warm_start=True, members__gradients="exact")
     assert model.fit(X, Y).config_["gradients"] == "exact"
 
 
 def test_a_checkpoint_from_before_the_setting_is_refused(tmp_path):
     settings = DEEP | {"n_layers": 2, "checkpoint": tmp_path, "checkpoint_seconds": 0.0}
-    DeepGPRegressor(**settings).fit(X, Y)
+    deep_regressor(**settings).fit(X, Y)
     for path in tmp_path.glob("*.checkpoint"):
         arrays, header = read_arrays(path)
         del header["fingerprint"]["gradients"]
         write_arrays(path, arrays, header)
     with pytest.raises(CheckpointError, match=r"another version of bochner.*'gradients'.*folder"):
-        DeepGPRegressor(**settings, resume=True).fit(X, Y)
+        deep_regressor(**settings, resume=True).fit(X, Y)
 
 
 def test_workers_are_told_of_clipped_gradients():
     from bochner.distributed.blueprint import described, reparameterization_of
 
-    model = DeepGPRegressor(**SMALL | {"max_steps": 1}).fit(X, Y)
+    model = deep_regressor(**SMALL | {"max_steps": 1}).fit(X, Y)
     for gradients, expected in (("exact", DrawWeights), ("clipped", ClippedGradients)):
         values = model.config_ | {"gradients": gradients, "local_reparameterization": False}
         config = Config(**values)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor
+from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -16,8 +16,8 @@ def test_heteroscedastic_noise_is_found_where_it_is():
     deviation = np.where(X[:, 0] > 0, 1.0, 0.1)
     y = X[:, 0] + deviation * generator.normal(size=400)
     settings = SETTINGS | {"learning_rate": 0.03, "max_steps": 2000}
-    varying = DeepGPRegressor(likelihood="heteroscedastic", **settings).fit(X, y)
-    constant = DeepGPRegressor(likelihood="gaussian", **settings).fit(X, y)
+    varying = deep_regressor(**settings, likelihood="heteroscedastic").fit(X, y)
+    constant = deep_regressor(**settings, likelihood="gaussian").fit(X, y)
     grid = np.array([[-1.5], [-1.0], [1.0], [1.5]])
     _, noise = varying.predict_variance(grid)
     np.testing.assert_allclose(np.sqrt(noise), [0.1, 0.1, 1.0, 1.0], rtol=0.5)
@@ -34,7 +34,7 @@ def test_student_t_noise_resists_outliers():
     y[::10] += generator.choice([-10.0, 10.0], size=20)
     error = {}
     for name in ("student-t", "gaussian"):
-        model = DeepGPRegressor(likelihood=name, **SETTINGS).fit(X, y)
+        model = deep_regressor(**SETTINGS, likelihood=name).fit(X, y)
         error[name] = np.sqrt(np.mean((model.predict(X) - truth) ** 2))
     assert error["student-t"] < 0.25
     assert error["student-t"] < 0.5 * error["gaussian"]
@@ -42,7 +42,7 @@ def test_student_t_noise_resists_outliers():
 
 def test_counts_have_whole_quantiles_that_cover_them():
     X, y = problems.counts(300)
-    model = DeepGPRegressor(likelihood="poisson", **SETTINGS).fit(X, y)
+    model = deep_regressor(**SETTINGS, likelihood="poisson").fit(X, y)
     quantiles = model.predict_quantiles(X, [0.05, 0.5, 0.95])
     np.testing.assert_array_equal(quantiles, np.round(quantiles))
     assert quantiles.min() >= 0
@@ -57,8 +57,8 @@ def test_counts_have_whole_quantiles_that_cover_them():
 def test_bernoulli_and_softmax_agree_on_two_classes():
     X, y = problems.classes(300, n_classes=2)
     settings = SETTINGS | {"max_steps": 600}
-    one = DeepGPClassifier(likelihood="bernoulli", **settings).fit(X, y)
-    two = DeepGPClassifier(likelihood="softmax", **settings).fit(X, y)
+    one = deep_classifier(**settings, likelihood="bernoulli").fit(X, y)
+    two = deep_classifier(**settings, likelihood="softmax").fit(X, y)
     assert one.model_.layers[-1].width == 1
     assert two.model_.layers[-1].width == 2
     assert np.mean(one.predict(X) == two.predict(X)) > 0.95
@@ -69,6 +69,6 @@ def test_bernoulli_and_softmax_agree_on_two_classes():
 @pytest.mark.parametrize("likelihood", ["gaussian", "heteroscedastic", "student-t"])
 def test_intervals_hold_their_share_of_new_rows(likelihood):
     X, y = problems.numbers(300)
-    model = DeepGPRegressor(likelihood=likelihood, **SETTINGS).fit(X, y)
+    model = deep_regressor(**SETTINGS, likelihood=likelihood).fit(X, y)
     found = model.evaluate(*problems.numbers(1000, seed=1))
     assert 0.8 < found["coverage_90"] < 0.99

@@ -22,7 +22,7 @@ import pytest
 from bochner.estimators.files import from_parts
 from bochner.system.saving import ModelFileError, parse_arrays
 from tests.make_model_files import rows
-from tests.mutations import ORIGINALS, PARTS, joined, mutated, parts_of
+from tests.mutations import FILES, ORIGINALS, PARTS, joined, mutated, parts_of
 
 N_CASES = int(os.environ.get("BOCHNER_FUZZ_CASES", "20000"))
 N_PARTS = 4
@@ -120,7 +120,7 @@ def assert_works(model):
         warnings.simplefilter("ignore")
         found = model.predict(X) if classes is None else model.predict_proba(X)
     if classes is None:
-        assert found.shape == ((3,) if model._one_target else (3, model.n_targets_))
+        assert found.shape == ((3,) if model.fitted_.task.one_target else (3, model.n_targets_))
     else:
         assert found.shape == (3, len(classes))
         assert not np.isfinite(found).all() or np.allclose(found.sum(axis=1), 1)
@@ -142,7 +142,8 @@ def test_a_mutated_file_is_refused_or_works(part, limited, watch):
             assert not watch.events
             if model is not None:
                 assert recomputed or is_an_original(content)
-                assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(model.model_))
+                deep = [fit.model for fit in model.fitted_.predictor.deep]
+                assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(deep))
                 (accepted if recomputed else unchanged).append(number)
     assert peak_memory() - peak < MOST_MEMORY
     assert len(accepted) > 0.01 * len(numbers), "too few cases reach the end"
@@ -179,10 +180,23 @@ def test_the_originals_open(original):
         ("kernel", ["rbf"] * 10**5),
     ],
 )
-def test_a_file_that_asks_for_much_is_refused_at_once_and_in_little_memory(name, value, limited):
-    arrays, text = PARTS[0]
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("regressor-1", []),
+        ("regressor-2", ["fitted", "predictor", "deep"]),
+        ("mixture-2", ["fitted", "predictor", "parts", -1, "deep"]),
+    ],
+)
+def test_a_file_that_asks_for_much_is_refused_at_once_and_in_little_memory(
+    name, value, file, place, limited
+):
+    arrays, text = PARTS[FILES.index(file)]
     header = json.loads(text)
-    header["config"][name] = value
+    inside = header
+    for key in place:
+        inside = inside[key]
+    inside["config"][name] = value
     content = joined(arrays, json.dumps(header))
     tracemalloc.start()
     try:
@@ -193,18 +207,38 @@ def test_a_file_that_asks_for_much_is_refused_at_once_and_in_little_memory(name,
         tracemalloc.stop()
 
 
+# What a part may be left without, or may be of several types.
+OPTIONAL = {"feature_names", "encoder", "target", "judged"}
+
+
+def without_or_wrong(header):
+    """The header with each value at its top, and inside the fitted estimator, taken away or of another type."""
+    for place in ((), ("fitted",), ("fitted", "predictor")):
+        inside = header
+        for key in place:
+            inside = inside.get(key, {})
+        for name, value in list(inside.items()):
+            wrong = [7, {"a": 1}, [[]]] if isinstance(value, str) else ["x", {"a": 1}, [[]]]
+            if value == {} or (place and name in ("names", "encoder", "target", "rows")):
+                wrong = wrong[1:]
+            if name not in OPTIONAL or place:
+                del inside[name]
+                yield name, json.dumps(header)
+            for each in wrong:
+                inside[name] = each
+                yield name, json.dumps(header)
+            inside[name] = value
+
+
 @pytest.mark.parametrize("original", range(len(ORIGINALS)))
 def test_no_part_can_be_taken_away_or_be_of_another_type(original):
     arrays, text = PARTS[original]
-    header = json.loads(text)
-    for name in header:
-        rest = {key: value for key, value in header.items() if key != name}
-        if name not in ("feature_names", "encoder", "target"):
-            assert opened(joined(arrays, json.dumps(rest))) is None, name
-        wrong = [7, {"a": 1}, [[]]] if isinstance(header[name], str) else ["x", {"a": 1}, [[]]]
-        for value in wrong:
-            assert opened(joined(arrays, json.dumps(rest | {name: value}))) is None, name
-    for name in arrays:
+    for name, changed in without_or_wrong(json.loads(text)):
+        assert opened(joined(arrays, changed)) is None, name
+    for name, array in arrays.items():
         rest = {key: value for key, value in arrays.items() if key != name}
-        assert opened(joined(rest, text)) is None, name
-        assert opened(joined(rest | {name: np.full_like(arrays[name], np.nan)}, text)) is None, name
+        if name != "background":  # which the first format has not
+            assert opened(joined(rest, text)) is None, name
+        if array.dtype.kind == "f" and array.size:
+            nothing = joined(rest | {name: np.full_like(array, np.nan)}, text)
+            assert opened(nothing) is None, name

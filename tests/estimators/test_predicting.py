@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from bochner import DeepGPRegressor
 from bochner.prediction import metrics
+from tests.deep_alone import deep_regressor
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -16,7 +16,7 @@ def two_targets(n=60):
 
 @pytest.fixture(scope="module")
 def two_outputs():
-    return DeepGPRegressor(**(SMALL | {"max_steps": 300})).fit(*two_targets())
+    return deep_regressor(**SMALL | {"max_steps": 300}).fit(*two_targets())
 
 
 def test_shapes_with_one_target(regressor):
@@ -29,7 +29,7 @@ def test_shapes_with_one_target(regressor):
     assert regressor.predict_quantiles(x, 0.5).shape == (7, 1)
     assert regressor.log_prob(x, Y[:7]).shape == (7,)
     assert regressor.sample_y(x, 5).shape == (7, 5)
-    assert regressor.relevance_.shape == (3,)
+    assert len(regressor.explain().columns) == 3
     assert regressor.sample_functions(2)[0](x).shape == (7,)
 
 
@@ -46,7 +46,7 @@ def test_shapes_with_two_targets(two_outputs):
 
 
 def test_a_column_of_one_target_comes_back_as_a_column():
-    model = DeepGPRegressor(**(SMALL | {"max_steps": 5})).fit(X, Y[:, None])
+    model = deep_regressor(**SMALL | {"max_steps": 5}).fit(X, Y[:, None])
     assert model.predict(X[:4]).shape == (4, 1)
     assert model.predict_interval(X[:4]).shape == (4, 1, 2)
 
@@ -155,9 +155,11 @@ def test_plots_are_drawn_on_given_axes(regressor, classifier):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4)
+    figure, axes = plt.subplots(1, 7)
     assert regressor.plot_learning_curve(ax=axes[0]) is axes[0]
-    assert regressor.plot_relevance(ax=axes[1]) is axes[1]
+    explanation = regressor.explain()
+    assert regressor.plot_shares(ax=axes[1], explanation=explanation) is axes[1]
+    regressor.plot_effects(ax=axes[4:], explanation=explanation)
     assert regressor.plot_calibration(X, Y, ax=axes[2]) is axes[2]
     assert classifier.plot_calibration(*problems.classes(), ax=axes[3]) is axes[3]
     assert all(axis.has_data() for axis in axes)

@@ -3,9 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor
-from bochner.estimators.config import Config
-from bochner.estimators.recipes import Situation, fill
+from bochner import Deep, DeepGPClassifier, DeepGPRegressor
+from bochner.fitting.config import Config
+from bochner.fitting.recipes import Situation, fill
+from tests.deep_alone import deep_regressor, settled
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
@@ -58,8 +59,7 @@ PAPER_MNIST = PAPER | {
 
 def resolved(estimator, n_rows=1000, d_in=4):
     """The configuration of a fit, without the fit."""
-    X = np.random.default_rng(0).normal(size=(10, d_in))
-    return estimator._resolve(estimator._situation(n_rows, X))
+    return settled(estimator, n_rows, np.random.default_rng(0).normal(size=(10, d_in)))
 
 
 @pytest.mark.parametrize(("preset", "expected"), [("paper", PAPER), ("paper-mnist", PAPER_MNIST)])
@@ -77,10 +77,9 @@ def test_images_are_scaled_as_a_whole_and_tables_by_columns():
         (images - 1, "compressed"),
         (images[:, :63], "compressed"),
     ):
-        model = DeepGPClassifier()
-        assert model._resolve(model._situation(1000, X)).preprocessing == scaling
-    asked = DeepGPClassifier(preprocessing="standard")
-    assert asked._resolve(asked._situation(1000, images)).preprocessing == "standard"
+        assert settled(DeepGPClassifier(), 1000, X).preprocessing == scaling
+    asked = DeepGPClassifier(Deep(preprocessing="standard"))
+    assert settled(asked, 1000, images).preprocessing == "standard"
 
 
 def test_many_inputs_take_smaller_steps():
@@ -145,20 +144,23 @@ def test_the_paper_uses_softmax_for_two_classes():
 
 @pytest.mark.filterwarnings("ignore:training ended after")
 def test_the_paper_starts_at_the_prior_with_theta_held():
-    model = DeepGPRegressor(preset="paper", max_steps=1, n_mc_predict=2, random_state=0).fit(X, Y)
+    model = DeepGPRegressor(Deep(max_steps=1, n_mc_predict=2), preset="paper", random_state=0).fit(
+        X, Y
+    )
     first, last = model.model_.layers
     for layer, d_in in ((first, 3), (last, 3)):
         np.testing.assert_allclose(np.exp(layer.kernel.log_lengthscale), math.sqrt(d_in), rtol=1e-6)
         np.testing.assert_allclose(np.exp(layer.kernel.log_variance), 1.0)
     assert float(model.model_.likelihood.log_noise_variance[0]) == -2.0
     assert model.history_[0]["stage"] == "q(W) + q(Omega), 1 sample"
-    untrained = model._start_model(Config(**model.config_), 3, Y[:, None])
+    fit = model.fitted_.deep
+    untrained = fit.spec.start(Y[:, None], key=fit.key("start"))
     assert float(untrained.kl()) == 0.0
 
 
 def test_a_preset_fills_only_what_is_left_open():
     config = resolved(
-        DeepGPRegressor(preset="paper", n_layers=4, width=[9, 8, 7], kernel="arccos1")
+        DeepGPRegressor(Deep(n_layers=4, width=[9, 8, 7], kernel="arccos1"), preset="paper")
     )
     assert (config.n_layers, config.width, config.kernel) == (4, (9, 8, 7), "arccos1")
     assert config.n_random_features == 100
@@ -176,7 +178,7 @@ def test_every_preset_gives_a_whole_configuration_for_any_size(preset):
 def test_seconds_take_the_place_of_the_presets_steps():
     config = resolved(DeepGPRegressor(max_seconds=7.0))
     assert (config.max_steps, config.max_seconds) == (None, 7.0)
-    both = resolved(DeepGPRegressor(max_seconds=7.0, max_steps=50))
+    both = resolved(DeepGPRegressor(Deep(max_steps=50), max_seconds=7.0))
     assert (both.max_steps, both.max_seconds) == (50, 7.0)
 
 
@@ -199,7 +201,7 @@ def test_each_layer_may_have_its_own_width_features_and_kernel():
         "max_steps": 3,
         "feed_inputs": False,
     }
-    model = DeepGPRegressor(**settings).fit(X, Y)
+    model = deep_regressor(**settings).fit(X, Y)
     layers = model.model_.layers
     assert [layer.width for layer in layers] == [2, 4, 1]
     assert [type(layer.kernel).__name__ for layer in layers] == ["RBF", "ArcCosine", "Matern"]
@@ -208,7 +210,7 @@ def test_each_layer_may_have_its_own_width_features_and_kernel():
 
 
 def test_one_layer_is_a_gaussian_process():
-    model = DeepGPRegressor(**(SMALL | {"n_layers": 1, "max_steps": 600})).fit(X, Y)
+    model = deep_regressor(**SMALL | {"n_layers": 1, "max_steps": 600}).fit(X, Y)
     assert len(model.model_.layers) == 1
     assert model.score(X, Y) > 0.5
 

@@ -7,10 +7,11 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor, load
-from bochner.estimators import sources
+from bochner import DeepGPRegressor, load
+from bochner.fitting import sources
 from bochner.rows import spool
 from bochner.tables.source import TableError
+from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators.problems import SMALL
 
 SHORT = SMALL | {"max_steps": 300, "random_state": 0}
@@ -37,14 +38,14 @@ def csv(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fitted(csv):
-    return DeepGPRegressor(**SHORT).fit(csv, "price", ignore=["sold"])
+    return deep_regressor(**SHORT).fit(csv, "price", ignore=["sold"])
 
 
 def test_all_kinds_of_tables_give_the_same_model(csv, fitted, tmp_path):
     table = pa.Table.from_pandas(frame(), preserve_index=False)
     pyarrow.parquet.write_table(table, tmp_path / "flats.parquet")
     for source in (table, tmp_path / "flats.parquet", pyarrow.dataset.dataset(table), frame()):
-        model = DeepGPRegressor(**SHORT).fit(source, "price", ignore=["sold"])
+        model = deep_regressor(**SHORT).fit(source, "price", ignore=["sold"])
         np.testing.assert_allclose(model.predict(csv), fitted.predict(csv), rtol=1e-4, atol=1e-4)
 
 
@@ -77,7 +78,7 @@ def test_a_saved_model_encodes_as_before(fitted, csv, tmp_path):
 
 
 def test_a_validation_table_keeps_the_best_parameters(csv):
-    model = DeepGPRegressor(**SHORT).fit(csv, "price", validation=frame(100, seed=3))
+    model = deep_regressor(**SHORT).fit(csv, "price", validation=frame(100, seed=3))
     assert any(record["held_out_mnll"] is not None for record in model.history_)
 
 
@@ -94,8 +95,8 @@ def test_a_table_goes_into_every_method(fitted, csv):
     values = fitted.sample_functions(1)[0](frame())
     np.testing.assert_array_equal(values, fitted.sample_functions(1)[0](csv))
     assert fitted.score(frame(), "price") == fitted.score(csv, frame()["price"]) > 0.8
-    assert fitted.plot_relevance().get_yticklabels()[-1].get_text() in fitted._encoder.feature_names
-    again = DeepGPRegressor(**SHORT).fit(csv, "price", ignore=["sold"])
+    assert fitted.plot_shares().get_yticklabels()[-1].get_text() in frame().columns
+    again = deep_regressor(**SHORT).fit(csv, "price", ignore=["sold"])
     again.partial_fit(frame(50, seed=4), "price")
     assert again.total_weight_ == 450
 
@@ -106,20 +107,20 @@ def test_classes_are_read_as_at_the_fit(tmp_path, labels):
     table = frame(60).assign(label=[labels[i % len(labels)] for i in range(60)])
     table.to_csv(tmp_path / "all.csv", index=False)
     table[table["label"] != "x"].to_csv(tmp_path / "some.csv", index=False)
-    model = DeepGPClassifier(**(SHORT | {"max_steps": 5})).fit(tmp_path / "all.csv", "label")
+    model = deep_classifier(**SHORT | {"max_steps": 5}).fit(tmp_path / "all.csv", "label")
     assert model.classes_.tolist() == sorted(labels)
     for name in ("all.csv", "some.csv"):
         assert 0 <= model.evaluate(tmp_path / name, "label")["error_rate"] <= 1
-    DeepGPClassifier(**(SHORT | {"max_steps": 5})).fit(
+    deep_classifier(**SHORT | {"max_steps": 5}).fit(
         tmp_path / "all.csv", "label", validation=tmp_path / "some.csv"
     )
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was(csv):
-    model = DeepGPRegressor(**(SHORT | {"max_steps": 5})).fit(csv, "price")
+    model = deep_regressor(**SHORT | {"max_steps": 5}).fit(csv, "price")
     before = model.predict(csv)
     with pytest.raises(ValueError, match="max_steps"):
-        model.set_params(max_steps=-1).fit(frame()[["size", "price"]], "price")
+        model.set_params(members__max_steps=-1).fit(frame()[["size", "price"]], "price")
     np.testing.assert_array_equal(model.predict(csv), before)
 
 
@@ -139,20 +140,20 @@ def test_a_streamed_table_trains_as_well_sorted_as_not(small_memory, tmp_path, o
         table = table.sort_values("price")
     pyarrow.parquet.write_table(pa.Table.from_pandas(table), tmp_path / "t.parquet")
     settings = SHORT | {"batch_size": 50, "max_steps": 600}
-    model = DeepGPRegressor(**settings).fit(tmp_path / "t.parquet", "price", ignore=["sold"])
+    model = deep_regressor(**settings).fit(tmp_path / "t.parquet", "price", ignore=["sold"])
     assert model.total_weight_ == 2000
     test = frame(500, seed=5)
     found = model.evaluate(test, "price")
-    in_memory = DeepGPRegressor(**settings)
-    X, y = model._encoder(pa.Table.from_pandas(table)), table["price"].to_numpy()
+    in_memory = deep_regressor(**settings)
+    X, y = model.fitted_.encoder(pa.Table.from_pandas(table)), table["price"].to_numpy()
     in_memory.fit(X, y)
-    known = in_memory.evaluate(model._encoder(pa.Table.from_pandas(test)), test["price"])
+    known = in_memory.evaluate(model.fitted_.encoder(pa.Table.from_pandas(test)), test["price"])
     assert found["mnll"] < known["mnll"] + 0.1
 
 
 def test_streamed_classes_and_their_weights(small_memory, csv):
     settings = SHORT | {"max_steps": 400, "class_weight": "balanced"}
-    model = DeepGPClassifier(**settings).fit(csv, "color", ignore=["day"])
+    model = deep_classifier(**settings).fit(csv, "color", ignore=["day"])
     assert model.classes_.tolist() == ["blue", "green", "red"]
     assert model.total_weight_ == pytest.approx(400)
     assert model.predict_proba(csv).shape == (400, 3)
@@ -161,14 +162,14 @@ def test_streamed_classes_and_their_weights(small_memory, csv):
 
 def test_rows_are_held_out_of_a_stream(small_memory, csv):
     settings = SHORT | {"validation_fraction": 0.25}
-    model = DeepGPRegressor(**settings).fit(csv, "price")
+    model = deep_regressor(**settings).fit(csv, "price")
     assert 0.6 * 400 < model.trained_weight_ < 0.9 * 400
     assert model.total_weight_ == 400
     assert any(record["held_out_mnll"] is not None for record in model.history_)
 
 
 def test_a_warm_start_goes_on_with_a_stream(small_memory, csv):
-    model = DeepGPRegressor(**(SHORT | {"max_steps": 20, "warm_start": True})).fit(csv, "price")
+    model = deep_regressor(**SHORT | {"max_steps": 20, "warm_start": True}).fit(csv, "price")
     assert model.fit(csv, "price").n_steps_ == 40
     with pytest.raises(ValueError, match="goes on with the target 'price'"):
         model.fit(csv, "size")
@@ -177,14 +178,14 @@ def test_a_warm_start_goes_on_with_a_stream(small_memory, csv):
 @pytest.mark.filterwarnings("ignore:.*starts anew")
 def test_checkpoints_know_their_data(csv, tmp_path):
     settings = SHORT | {"checkpoint": tmp_path / "run", "resume": True, "max_steps": 50}
-    first = DeepGPRegressor(**settings).fit(csv, "price")
-    again = DeepGPRegressor(**settings).fit(csv, "price")
+    first = deep_regressor(**settings).fit(csv, "price")
+    again = deep_regressor(**settings).fit(csv, "price")
     np.testing.assert_array_equal(first.predict(csv), again.predict(csv))
     with pytest.raises(ValueError, match="another training: data"):
-        DeepGPRegressor(**settings).fit(frame(seed=8), "price")
+        deep_regressor(**settings).fit(frame(seed=8), "price")
     with pytest.raises(ValueError, match="another training: held_out_rows"):
-        DeepGPRegressor(**settings).fit(csv, "price", validation=frame(50, seed=1))
+        deep_regressor(**settings).fit(csv, "price", validation=frame(50, seed=1))
     with pytest.raises(ValueError, match="max_steps was 50 and is 60"):
-        DeepGPRegressor(**(settings | {"max_steps": 60})).fit(csv, "price")
+        deep_regressor(**settings | {"max_steps": 60}).fit(csv, "price")
     with pytest.raises(ValueError, match="whole number as `random_state`"):
-        DeepGPRegressor(**(settings | {"random_state": None})).fit(csv, "price")
+        deep_regressor(**settings | {"random_state": None}).fit(csv, "price")

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor, datasets
+from bochner import Deep, DeepGPClassifier, DeepGPRegressor, datasets
 from bochner.cli.demo import step_function
 
 GRID = np.linspace(-1.9, 1.9, 381)[:, None]
@@ -20,36 +20,72 @@ needs_data = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def step():
-    return DeepGPRegressor(max_steps=3000, random_state=0).fit(*step_function(100, seed=0))
+def deep_step():
+    return DeepGPRegressor(Deep(max_steps=3000), random_state=0).fit(*step_function(100, seed=0))
 
 
-def test_the_mean_does_not_overshoot_beyond_the_intervals(step):
-    low, high = step.predict_interval(GRID, 0.9).T
-    half_width = (high - low) / 2
-    mean = step.predict(GRID)
-    assert np.all(mean >= 0.0 - half_width)
-    assert np.all(mean <= 1.0 + half_width)
+@pytest.fixture(scope="module")
+def steps():
+    """Fits of the defaults to eight draws."""
+    return [DeepGPRegressor(random_state=0).fit(*step_function(100, seed=s)) for s in range(8)]
 
 
-def test_the_intervals_cover_the_step_away_from_the_jump_and_are_narrow(step):
-    low, high = step.predict_interval(GRID, 0.9).T
+def overshoot(model):
+    """How far the mean is beyond the step, in half widths of the interval there."""
+    low, high = model.predict_interval(GRID, 0.9).T
+    mean = model.predict(GRID)
+    return (np.maximum(mean - 1.0, -mean) / ((high - low) / 2)).max()
+
+
+def covered_and_width(model):
+    low, high = model.predict_interval(GRID, 0.9).T
     inside = (low <= TRUTH) & (high >= TRUTH)
-    assert inside[AWAY].mean() > 0.95
-    assert np.median(high - low) < 0.5  # of the step's height: they say something
+    return inside[AWAY].mean(), np.median(high - low)
 
 
-def test_the_jump_is_sharp(step):
-    mean = step.predict(GRID)
-    assert np.abs(mean - TRUTH)[AWAY].max() < 0.1
-    assert step.evaluate(*step_function(1000, seed=1))["rmse"] < 0.15
+def error_away(model):
+    return np.abs(model.predict(GRID) - TRUTH)[AWAY].max()
+
+
+def test_the_mean_of_a_deep_model_does_not_overshoot_beyond_the_intervals(deep_step):
+    assert overshoot(deep_step) <= 1
+
+
+def test_the_intervals_of_a_deep_model_cover_the_step_and_are_narrow(deep_step):
+    covered, width = covered_and_width(deep_step)
+    assert covered > 0.95
+    assert width < 0.5  # of the step's height: they say something
+
+
+def test_the_jump_of_a_deep_model_is_sharp(deep_step):
+    assert error_away(deep_step) < 0.1
+    assert deep_step.evaluate(*step_function(1000, seed=1))["rmse"] < 0.15
+
+
+def test_the_defaults_do_not_overshoot_beyond_the_intervals(steps):
+    found = sorted(overshoot(model) for model in steps)
+    assert found[-2] <= 1
+    assert found[-1] < 1.5
+
+
+def test_the_intervals_of_the_defaults_cover_the_step_and_are_narrow(steps):
+    covered, widths = zip(*(covered_and_width(model) for model in steps), strict=True)
+    assert min(covered) > 0.95
+    assert max(widths) < 0.2
+
+
+def test_the_jump_of_the_defaults_is_sharp(steps):
+    errors = sorted(error_away(model) for model in steps)
+    assert errors[-2] < 0.1
+    assert errors[-1] < 0.15  # of the draw with the widest gap after the jump
+    assert max(model.evaluate(*step_function(1000, seed=100))["rmse"] for model in steps) < 0.15
 
 
 def train_deeply(data, max_rows, **settings):
     """Fit 30 layers with fed inputs; any warning is an error."""
     rows = np.random.default_rng(0).permutation(len(data.y))[:max_rows]
     kind = DeepGPClassifier if data.is_classification else DeepGPRegressor
-    model = kind(n_layers=30, feed_inputs=True, random_state=0, **settings)
+    model = kind(Deep(n_layers=30, feed_inputs=True, **settings), random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(data.X[rows], data.y[rows])

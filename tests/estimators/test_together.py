@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor, fit_together
+from bochner import Deep, DeepGPClassifier, DeepGPRegressor, Exact, fit_together
 from bochner.gp.layers import LayerSettings
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
@@ -41,9 +41,9 @@ def test_each_model_is_the_one_of_a_fit_of_its_own(objective, n_members):
         "schedule": "constant",
     }
     data = tables(3)
-    together = fit_together([DeepGPRegressor(random_state=s, **settings) for s in range(3)], data)
+    together = fit_together([deep_regressor(**settings, random_state=s) for s in range(3)], data)
     for seed, (X, y) in enumerate(data):
-        alone = DeepGPRegressor(random_state=seed, **settings).fit(X, y)
+        alone = deep_regressor(**settings, random_state=seed).fit(X, y)
         np.testing.assert_allclose(together[seed].predict(X), alone.predict(X), atol=2e-3)
         assert together[seed].n_steps_ == alone.n_steps_
         assert together[seed].elbo_ == pytest.approx(alone.elbo_, rel=0.02, abs=2.0)
@@ -51,7 +51,9 @@ def test_each_model_is_the_one_of_a_fit_of_its_own(objective, n_members):
 
 def test_tables_are_learned_apart():
     data = tables(4)
-    models = fit_together([DeepGPRegressor(max_steps=300, random_state=0) for _ in data], data)
+    models = fit_together(
+        [DeepGPRegressor(Deep(max_steps=300), random_state=0) for _ in data], data
+    )
     errors = np.array(
         [[np.sqrt(np.mean((m.predict(X) - y) ** 2)) for X, y in data] for m in models]
     )
@@ -62,7 +64,7 @@ def test_tables_are_learned_apart():
 def test_classes_in_batches():
     data = [(X, np.where(y > 0, "up", "down")) for X, y in tables(2, n_rows=100)]
     models = fit_together(
-        [DeepGPClassifier(max_steps=300, batch_size=50, random_state=s) for s in (0, 1)], data
+        [DeepGPClassifier(Deep(max_steps=300, batch_size=50), random_state=s) for s in (0, 1)], data
     )
     for model, (X, y) in zip(models, data, strict=True):
         assert model.score(X, y) > 0.85
@@ -73,31 +75,40 @@ def test_models_can_be_saved(tmp_path):
     from bochner import load
 
     data = tables(2)
-    model = fit_together([DeepGPRegressor(max_steps=20, random_state=s) for s in (0, 1)], data)[1]
+    model = fit_together(
+        [DeepGPRegressor(Deep(max_steps=20), random_state=s) for s in (0, 1)], data
+    )[1]
     model.save(tmp_path / "model.bochner")
     X = data[1][0]
     np.testing.assert_array_equal(load(tmp_path / "model.bochner").predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("settings", "other", "message"),
     [
-        ({"width": 5}, "alike but for `random_state`"),
-        ({"n_layers": "auto"}, "needs a number of layers"),
-        ({"warm_start": True}, "knows no `warm_start`"),
+        ({}, {"width": 5}, "alike but for `random_state`"),
+        ({}, {"likelihood": "gaussian"}, "alike but for `random_state`"),
+        ({"n_layers": "auto"}, {"n_layers": "auto"}, "needs a number of layers"),
+        ({"warm_start": True}, {"warm_start": True}, "knows no `warm_start`"),
     ],
 )
-def test_what_it_cannot_do_is_refused(change, message):
-    others = {} if "width" in change else change
-    estimators = [DeepGPRegressor(max_steps=5, **others), DeepGPRegressor(max_steps=5, **change)]
+def test_what_it_cannot_do_is_refused(settings, other, message):
+    estimators = [deep_regressor(max_steps=5, **each) for each in (settings, other)]
     with pytest.raises(ValueError, match=message):
+        fit_together(estimators, tables(2))
+
+
+@pytest.mark.parametrize("members", [Exact(), [("deep", Deep())]])
+def test_mixtures_are_refused(members):
+    estimators = [DeepGPRegressor(members) for _ in range(2)]
+    with pytest.raises(ValueError, match="for deep models alone; got members="):
         fit_together(estimators, tables(2))
 
 
 def test_tables_of_other_sizes_are_refused():
     data = [*tables(1, n_rows=30), *tables(1, n_rows=31)]
     with pytest.raises(ValueError, match="equal numbers of rows"):
-        fit_together([DeepGPRegressor(max_steps=5) for _ in data], data)
+        fit_together([DeepGPRegressor(Deep(max_steps=5)) for _ in data], data)
     with pytest.raises(ValueError, match="one estimator for each table"):
         fit_together([DeepGPRegressor()], data)
     with pytest.raises(ValueError, match="given twice"):
@@ -109,7 +120,7 @@ def test_tables_of_other_sizes_are_refused():
 def test_a_failure_leaves_the_estimators_as_they_were():
     X, y = tables(1)[0]
     labels = np.where(y > 0, "up", "down")
-    estimators = [DeepGPClassifier(max_steps=5) for _ in range(2)]
+    estimators = [DeepGPClassifier(Deep(max_steps=5)) for _ in range(2)]
     three = np.where(y > 0.5, "far up", labels)
     with pytest.raises(ValueError, match=r"equal numbers of targets or classes; got \[2, 3\]"):
         fit_together(estimators, [(X, labels), (X, three)])

@@ -1,11 +1,15 @@
+import math
+
 import numpy as np
 import pytest
 import scipy.special
 
-from bochner.exact.classes import Classification, choose_temperature
+from bochner.exact.classes import choose_temperature, class_parts
 from bochner.exact.columns import Columns
 from bochner.exact.dirichlet import dirichlet_targets, probabilities
-from tests.exact.tables import mixed_columns, numbers
+from bochner.exact.landmark_classes import landmark_class_parts
+from bochner.exact.mixtures import Classification
+from tests.exact.tables import every_odd_table, mixed_columns, numbers
 
 
 def test_targets_have_the_moments_of_the_gamma_variables():
@@ -15,6 +19,17 @@ def test_targets_have_the_moments_of_the_gamma_variables():
     a[[0, 1], [0, 2]] += 1
     np.testing.assert_allclose(np.exp(targets + noise / 2), a)
     np.testing.assert_allclose(np.expm1(noise) * np.exp(2 * targets + noise), a)
+
+
+def test_targets_are_those_of_the_paper():
+    """Milios et al. (2018), equations 4 and 5: `s2 = log(1 / a + 1)` and `y = log a - s2 / 2`."""
+    targets, noise = dirichlet_targets(np.array([1, 0]), 3, 0.01)
+    of_class, of_others = math.log(1 / 1.01 + 1), math.log(1 / 0.01 + 1)
+    is_class = np.array([[False, True, False], [True, False, False]])
+    np.testing.assert_allclose(noise, np.where(is_class, of_class, of_others), rtol=1e-14)
+    expected = np.where(is_class, math.log(1.01) - of_class / 2, math.log(0.01) - of_others / 2)
+    np.testing.assert_allclose(targets, expected, rtol=1e-14)
+    np.testing.assert_allclose([targets[0, 1], targets[0, 0]], [-0.334142, -6.912730], atol=1e-6)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -71,3 +86,30 @@ def test_no_labels_make_it_fail(labels):
     p = model.predict_proba(encoding([np.array([0.0, 1e9, np.nan]), np.ones(3)]))
     assert (p > 0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+@pytest.mark.filterwarnings("error")
+@every_odd_table
+def test_no_table_makes_it_fail(make):
+    columns, y = make(np.random.default_rng(100))
+    encoding = Columns.learn(columns)
+    model = Classification.fit(encoding(columns), (y > np.median(y)).astype(int), 2)
+    p = model.predict_proba(encoding([np.append(c, 1e3) for c in columns]))
+    assert (p > 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("kind", ["exact", "landmarks"])
+def test_a_category_never_seen_is_uncertain(kind):
+    color = np.repeat(["red", "green", "blue", "white"], 25)
+    columns, labels = Columns.learn([color]), np.repeat([0, 1, 0, 1], 25)
+    rows = columns([color])
+    parts = (
+        class_parts(rows, labels, 2)
+        if kind == "exact"
+        else landmark_class_parts(rows, labels, 2, np.arange(100))
+    )
+    for part in parts[1:]:
+        p = part.probabilities(columns([np.array(["red", "green", "blue", "white", "new"])]))
+        assert (p[range(4), [0, 1, 0, 1]] > 0.9).all()
+        assert 0.3 < p[4, 0] < 0.7

@@ -3,11 +3,14 @@ import pytest
 
 from bochner.exact.columns import Columns
 from bochner.exact.folds import folds_of_groups
+from bochner.exact.landmark_regression import landmark_parts
 from bochner.exact.laws import log_density
+from bochner.exact.mixtures import Regression
 from bochner.exact.parts import TABLE_KERNEL
-from bochner.exact.regression import Regression
+from bochner.exact.process import Process
+from bochner.exact.regression import regression_parts
 from bochner.exact.varying_noise import learn_noise, left_out_by_folds
-from tests.exact.tables import mixed_columns
+from tests.exact.tables import every_odd_table, mixed_columns
 
 
 def constant_score(y, new):
@@ -69,12 +72,10 @@ def test_varying_noise_is_judged_by_folds_it_has_not_seen():
     folds = folds_of_groups(groups, 4, seed=0)
     v = np.append(np.log(0.5), TABLE_KERNEL.start(rows.layout, 0.5).values)
     model, _ = learn_noise(rows, t, groups)
-    K = TABLE_KERNEL.covariance(v[1:], rows, rows)
 
     def judge(t):
-        return left_out_by_folds(
-            TABLE_KERNEL, v, model.process_parameters, rows, t, folds, groups, (K, 0.5)
-        )
+        plain = Process.condition(TABLE_KERNEL, v[1:], rows, t, np.full(60, 0.5))
+        return left_out_by_folds(plain, model, v, folds, groups)
 
     mean, variance = judge(t)
     other_mean, other_variance = judge(np.where(folds == 2, t + 100, t))
@@ -90,26 +91,8 @@ def test_the_same_seed_gives_the_same_model():
     np.testing.assert_array_equal(one, other)
 
 
-TABLES = {
-    "one row": lambda rng: ([rng.normal(size=1)], np.ones(1)),
-    "two rows": lambda rng: ([rng.normal(size=2)], np.array([1.0, 2.0])),
-    "three rows": lambda rng: ([rng.normal(size=3)], np.array([1.0, 2.0, 4.0])),
-    "no column that varies": lambda rng: ([np.ones(20)], rng.normal(size=20)),
-    "constant target": lambda rng: ([rng.normal(size=20)], np.full(20, 7.0)),
-    "two values": lambda rng: ([rng.normal(size=40)], rng.integers(0, 2, 40).astype(float)),
-    "collinear": lambda rng: ([np.arange(40.0)] * 5, np.arange(40.0)),
-    "duplicates": lambda rng: ([np.repeat(np.arange(4.0), 20)], np.repeat(rng.normal(size=4), 20)),
-    "duplicates that differ": lambda rng: ([np.repeat(np.arange(4.0), 20)], rng.normal(size=80)),
-    "one input for all": lambda rng: ([np.append(np.ones(79), 2.0)], rng.normal(size=80)),
-    "300 columns": lambda rng: (list(rng.normal(size=(300, 62))), rng.normal(size=62)),
-    "huge": lambda rng: ([1e300 * rng.normal(size=30)], 1e100 * rng.normal(size=30)),
-    "tiny": lambda rng: ([1e-300 * rng.normal(size=30)], 1e-100 * rng.normal(size=30)),
-    "outlier": lambda rng: ([rng.normal(size=70)], np.append(rng.normal(size=69), 1e6)),
-}
-
-
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+@every_odd_table
 def test_no_table_makes_it_fail(make):
     columns, y = make(np.random.default_rng(100))
     encoding = Columns.learn(columns)
@@ -121,3 +104,21 @@ def test_no_table_makes_it_fail(make):
     quantiles = law.quantiles([0.05, 0.5, 0.95])
     assert (np.diff(quantiles, axis=1) >= 0).all()
     assert np.sum(model.weights) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", ["exact", "landmarks"])
+def test_a_category_never_seen_gets_a_wide_law(kind):
+    rng = np.random.default_rng(100)
+    color = np.repeat(["red", "green", "blue", "white"], 20)
+    y = np.repeat([0.0, 1.0, 3.0, 7.0], 20) + 0.1 * rng.normal(size=80)
+    columns = Columns.learn([color])
+    rows = columns([color])
+    if kind == "exact":
+        parts = regression_parts(rows, y, transforms=["as it is"], varying_noise=False)
+    else:
+        parts = landmark_parts(rows, y, np.arange(80), varying_noise=False)
+    for part in parts[1:]:
+        law = part.law(columns([np.array(["red", "green", "blue", "white", "new"])]))
+        assert (law.scale[:4] < 0.15).all()
+        assert law.scale[4] > 0.5
+        assert law.location[:4].min() < law.location[4] < law.location[:4].max()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from bochner import DeepGPRegressor, load
+from bochner import Deep, DeepGPRegressor, load
 from bochner.gp.layers import LayerSettings
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
@@ -172,11 +172,9 @@ def test_the_posteriors_widths_come_back(x64):
 
 def fitted(calibration):
     x, y = rows(150, noise=0.05)
-    model = DeepGPRegressor(
-        objective="evidence", calibration=calibration, n_members=2, n_random_features=20, max_steps=200,
-        initial_log_var=-1.0, random_state=0,
-    )  # fmt: skip
-    return model.fit(x, y[:, 0])
+    few = {"n_members": 2, "n_random_features": 20, "max_steps": 200, "initial_log_var": -1.0}
+    deep = Deep(objective="evidence", calibration=calibration, **few)
+    return DeepGPRegressor(deep, random_state=0).fit(x, y[:, 0])
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +200,7 @@ def test_widths_come_back_from_a_file(narrow, tmp_path):
 
 def test_a_calibrated_model_goes_on_by_the_bound(narrow):
     x, y = rows(60)
-    model = copy.deepcopy(narrow).set_params(objective=None, max_steps=20)
+    model = copy.deepcopy(narrow).set_params(members__objective=None, members__max_steps=20)
     model.partial_fit(x, y[:, 0])
     assert (model.config_["objective"], model.config_["calibration"]) == ("elbo", "none")
     assert np.all(np.isfinite(model.predict(x)))
@@ -210,6 +208,6 @@ def test_a_calibrated_model_goes_on_by_the_bound(narrow):
 
 def test_calibration_without_an_exact_layer_is_refused():
     with pytest.raises(ValueError, match="only `objective=\"evidence\"` has; got 'elbo'"):
-        DeepGPRegressor(objective="elbo", calibration="left-out").fit(*rows())
+        DeepGPRegressor(Deep(objective="elbo", calibration="left-out")).fit(*rows())
     with pytest.raises(ValueError, match="Did you mean 'left-out'"):
-        DeepGPRegressor(calibration="leftout").fit(*rows())
+        DeepGPRegressor(Deep(calibration="leftout")).fit(*rows())

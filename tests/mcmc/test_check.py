@@ -1,16 +1,20 @@
 """The check of a fitted model, and its command."""
 
+import copy
+import dataclasses
 import json
 
+import equinox as eqx
 import jax.numpy as jnp
 import matplotlib
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner import Deep, DeepGPRegressor, Linear
 from bochner.cli import app
 from bochner.mcmc import check_posterior
+from tests.deep_alone import deep_classifier, deep_regressor
 
 matplotlib.use("Agg")
 SMALL = {"n_layers": 1, "n_random_features": 4, "random_state": 0, "validation_fraction": 0.0}
@@ -27,23 +31,28 @@ def data(n, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     x, y = data(60)
-    return DeepGPRegressor(**SMALL, likelihood="gaussian", max_steps=2000).fit(x, y), x, y
+    return deep_regressor(max_steps=2000, likelihood="gaussian", **SMALL).fit(x, y), x, y
 
 
 def exact_function_std(model, x):
     """The posterior deviation of one layer's function, in the units of y: linear regression on the features."""
     layer = model.model_.layers[0]
-    Phi = np.asarray(layer.Phi(jnp.asarray(model._input_scaling(x), jnp.float32)), np.float64)
+    Phi = np.asarray(
+        layer.Phi(jnp.asarray(model.fitted_.deep.input_scaling(x), jnp.float32)), np.float64
+    )
     noise = float(np.exp(model.model_.likelihood.log_noise_variance[0]))
     covariance = np.linalg.inv(np.eye(Phi.shape[1]) + Phi.T @ Phi / noise)
-    return np.sqrt(np.einsum("ij,jk,ik->i", Phi, covariance, Phi)) * model._target_scaling.scale[0]
+    return (
+        np.sqrt(np.einsum("ij,jk,ik->i", Phi, covariance, Phi))
+        * model.fitted_.deep.target_scaling.scale[0]
+    )
 
 
 def test_the_exact_posterior_of_one_layer_is_that_of_nuts_though_predictions_are_calibrated():
     x, y = data(60)
-    model = DeepGPRegressor(
-        **SMALL, objective="evidence", calibration="left-out", likelihood="gaussian", theta_from="never",
-        noise_variance=2.0, max_steps=2,
+    model = deep_regressor(
+        objective="evidence", calibration="left-out", theta_from="never", noise_variance=2.0, max_steps=2,
+        likelihood="gaussian", **SMALL,
     ).fit(x, y)  # fmt: skip
     assert model.model_.stacked.likelihood.law.factor[0] < 0.8
     for refit in (False, True):
@@ -67,17 +76,23 @@ def test_nuts_gives_the_exact_deviation_and_q_its_own(fitted):
     assert "q(W) only" in str(found)
 
 
+def with_wider_weights(model, shift):
+    """The same model with other log variances of q(W)."""
+    moved = eqx.tree_at(
+        lambda m: m.blocks[0].q_W.log_var, model.model_, replace_fn=lambda log_var: log_var + shift
+    )
+    fit = dataclasses.replace(model.fitted_.deep, model=moved)
+    wrong = copy.copy(model)
+    wrong.fitted_ = dataclasses.replace(
+        model.fitted_, predictor=dataclasses.replace(model.fitted_.predictor, fit=fit)
+    )
+    return wrong
+
+
 def test_a_narrow_posterior_is_called_too_narrow_and_a_wide_one_too_wide(fitted):
-    import copy
-
-    import equinox as eqx
-
     model, x, y = fitted
     for shift, word in ((-4.0, "too narrow"), (4.0, "too wide")):
-        wrong = copy.copy(model)
-        wrong.model_ = eqx.tree_at(
-            lambda m: m.blocks[0].q_W.log_var, model.model_, replace_fn=lambda v, s=shift: v + s
-        )
+        wrong = with_wider_weights(model, shift)
         found = check_posterior(wrong, x, y, **SIZES)
         assert word in found.verdict
         # The same posterior compared again after fitting q(W) anew is nearer.
@@ -102,7 +117,7 @@ def test_of_more_rows_a_part_is_used_for_both_sides_and_the_others_are_compared(
 def test_classes_are_compared_by_their_probabilities():
     x, y = data(60)
     labels = np.where(y > 10, "high", "low")
-    model = DeepGPClassifier(**SMALL, max_steps=500).fit(x, labels)
+    model = deep_classifier(max_steps=500, **SMALL).fit(x, labels)
     found = check_posterior(model, x, labels, n_samples=100, n_warmup=100)
     np.testing.assert_allclose(found.nuts.mean.sum(axis=1), 1.0, atol=1e-4)
     assert found.interval_ratio is None
@@ -112,9 +127,36 @@ def test_classes_are_compared_by_their_probabilities():
 
 def test_frequencies_drawn_anew_are_refused():
     x, y = data(30)
-    model = DeepGPRegressor(**SMALL, omega="var-resampled", max_steps=10).fit(x, y)
+    model = deep_regressor(omega="var-resampled", max_steps=10, **SMALL).fit(x, y)
     with pytest.raises(ValueError, match="fixed frequencies"):
         check_posterior(model, x, y)
+
+
+def test_of_a_stack_the_deep_member_is_checked_on_rows_that_all_of_it_sees():
+    x, y = data(60)
+    settings = {name: value for name, value in SMALL.items() if name != "random_state"}
+    deep = Deep(objective="elbo", max_steps=500, **settings)
+    model = DeepGPRegressor([("linear", Linear()), ("deep", deep)], random_state=0).fit(x, y)
+    found = check_posterior(model, x, y, **SIZES)
+    (weight,) = (member["weight"] for member in model.members_ if member["name"] == "deep")
+    assert found.weight == pytest.approx(weight)
+    assert 0 < weight < 1
+    # Each replicate of the member has left a fold out, so that none is conditioned on the same rows as NUTS.
+    assert (found.refitted, found.n_rows) == (True, 60)
+    assert 0.3 < found.function_std_ratio[1] < 3
+    assert f"whose weight is {weight:.2f}" in str(found)
+    assert found.numbers()["weight_of_checked_model"] == pytest.approx(weight)
+
+
+def test_members_without_a_deep_one_and_several_targets_cannot_be_checked():
+    x, y = data(30)
+    model = DeepGPRegressor(Linear(), random_state=0).fit(x, y)
+    with pytest.raises(ValueError, match=r"no deep model takes part.*--members deep"):
+        check_posterior(model, x, y)
+    both = np.stack([y, y], axis=1)
+    model = DeepGPRegressor(Linear(), random_state=0).fit(x, both)
+    with pytest.raises(ValueError, match="each target has members of its own"):
+        check_posterior(model, x, both)
 
 
 def test_the_command_prints_numbers_and_writes_the_plot(fitted, tmp_path):
@@ -122,7 +164,7 @@ def test_the_command_prints_numbers_and_writes_the_plot(fitted, tmp_path):
     table = tmp_path / "table.csv"
     lines = [f"{a},{b}" for a, b in zip(x[:, 0], y, strict=True)]
     table.write_text("\n".join(["x,y", *lines]))
-    DeepGPRegressor(**SMALL, max_steps=300).fit(table, "y").save(tmp_path / "model.bochner")
+    deep_regressor(max_steps=300, **SMALL).fit(table, "y").save(tmp_path / "model.bochner")
     words = [
         "check",
         tmp_path / "model.bochner",

@@ -13,8 +13,9 @@ from tests.report.conftest import HOSTILE
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 
 SECTIONS = {
-    "regressor": "metrics notes predictions calibration learning relevance worst data configuration",
-    "classifier": "metrics notes confusions calibration confidence learning relevance worst data configuration",
+    "regressor": "metrics notes predictions calibration learning shares worst data configuration",
+    "classifier": "metrics notes confusions calibration confidence learning shares worst data configuration",
+    "stack": "metrics notes members predictions calibration shares worst data configuration",
 }
 # Sizes of what must be seen, how much each drawing holds, and whether anything sticks out.
 MEASURE = """
@@ -53,7 +54,7 @@ def browser():
 def page(request, tmp_path_factory):
     """The kind of model, and the address of its page."""
     model = request.getfixturevalue(request.param)
-    rows = problems.numbers() if request.param == "regressor" else problems.classes()
+    rows = problems.classes() if request.param == "classifier" else problems.numbers()
     names = [HOSTILE, "a rather long name of an input, " * 5, "w" * 200][: rows[0].shape[1]]
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_report(path, report_page(model, *rows, columns=names, source=HOSTILE))
@@ -89,7 +90,7 @@ def test_page_renders_alone_at_every_width(browser, page, width, scheme):
     assert found["title"] == f"Report: {HOSTILE}"
     assert [name for name, *_ in found["sections"]] == SECTIONS[kind].split()
     assert all(min(size) > 0 for _, *size in found["sections"])
-    assert len(found["drawings"]) == 4
+    assert len(found["drawings"]) == (3 if kind == "stack" else 4)
     assert all(min(size) > 100 for size in found["drawings"])
     assert all(count > 10 for count in found["drawn"])
     assert found["unresolved"] == 0

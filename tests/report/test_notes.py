@@ -85,16 +85,32 @@ def test_few_rows_are_mentioned():
     assert notes.sample_size(notes.FEW_ROWS) is None
 
 
-def test_relevant_inputs_are_named_in_order_and_long_lists_cut():
+def test_important_inputs_are_named_in_order_and_long_lists_cut():
     names = [f"x{i}" for i in range(7)]
-    text = notes.relevant_inputs(names, [0.6, 1, 0.01, 0.02, 0.03, 0.04, 0.3], ard=True).text
-    assert "most along “x1” and “x0”." in text
-    assert "along “x2”, “x3”, “x4” and 1 more." in text
+    text = notes.important_inputs(names, [0.3, 0.5, 0.001, 0.002, 0.003, 0.004, 0.19]).text
+    assert "most with “x1” (50%) and “x0” (30%)." in text
+    assert "hardly vary with “x2”, “x3”, “x4” and 1 more." in text
 
 
-def test_equal_relevance_is_not_ranked():
-    assert "similar degree" in notes.relevant_inputs(["a", "b"], [1.0, 0.9], ard=True).text
-    assert "one lengthscale" in notes.relevant_inputs(["a", "b"], [1.0, 1.0], ard=False).text
+def test_equal_shares_are_not_ranked():
+    assert "similar degree" in notes.important_inputs(["a", "b"], [0.52, 0.48]).text
+    assert "do not vary" in notes.important_inputs(["a", "b"], [0.0, 0.0]).text
+
+
+@pytest.mark.parametrize(
+    ("own", "verdict", "words"),
+    [(-1.0, "good", ""), (-1.49, "info", "does as well"), (-1.6, "attention", "Do not rely")],
+)
+def test_left_out_rows_compare_with_the_best_simple_model(own, verdict, words):
+    found = {"log_likelihood": own, "constant": -2.0, "linear": -1.5, "n_rows": 1234.0}
+    note = notes.left_out_rows(found)
+    assert note.verdict == verdict
+    assert words in note.text
+    assert "On 1,234 rows" in note.text
+
+
+def test_nothing_is_said_of_left_out_rows_where_there_are_none():
+    assert notes.left_out_rows({}) is None
 
 
 @pytest.mark.parametrize(

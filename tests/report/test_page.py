@@ -9,9 +9,10 @@ import re
 import numpy as np
 import pytest
 
-from bochner import DeepGPClassifier, DeepGPRegressor
+from bochner import Deep, DeepGPRegressor, Linear
 from bochner.report import render_page, report_data, report_page, write_report
 from bochner.report.regression import N_CHOSEN
+from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
 from tests.report.conftest import HOSTILE
 
@@ -56,24 +57,37 @@ class Page(html.parser.HTMLParser):
         self.text += text
 
 
-@pytest.mark.parametrize("task", ["numbers", "classes"])
+@pytest.fixture(scope="module")
+def stacked(stack):
+    return report_data(stack, *problems.numbers(seed=1), source="t")
+
+
+@pytest.fixture(scope="module")
+def stacked_classes(stack_of_classes):
+    return report_data(stack_of_classes, *problems.classes(seed=1), source="t")
+
+
+KINDS = ["numbers", "classes", "stacked", "stacked_classes"]
+
+
+@pytest.mark.parametrize("task", KINDS)
 def test_data_are_plain_json(task, request):
     data = request.getfixturevalue(task)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
 
 
-@pytest.mark.parametrize("task", ["numbers", "classes"])
+@pytest.mark.parametrize("task", KINDS)
 def test_page_is_whole_names_no_host_and_runs_no_script(task, request):
     page = render_page(request.getfixturevalue(task))
     assert "://" not in page
     parsed = Page(page)
     assert len(parsed.ids) == len(set(parsed.ids))
     assert set(parsed.references) <= set(parsed.ids)
-    assert parsed.elements.count("svg") == 4
+    assert parsed.elements.count("svg") == (3 if task.startswith("stacked") else 4)
     assert not {"script", "img", "iframe", "object"} & set(parsed.elements)
 
 
-@pytest.mark.parametrize("task", ["numbers", "classes"])
+@pytest.mark.parametrize("task", KINDS)
 def test_the_same_data_give_the_same_page(task, request):
     data = request.getfixturevalue(task)
     assert render_page(data) == render_page(data)
@@ -106,13 +120,79 @@ def test_constant_prediction_of_classes_is_their_share(classes):
     assert constant["brier"] == pytest.approx(((shares - truth) ** 2).sum(axis=1).mean())
 
 
+def test_the_page_of_a_stack_says_which_members_predict_and_how_each_did(stack, stacked):
+    weights = [member["weight"] for member in stacked["members"]]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(weights) == pytest.approx(1.0)
+    assert {member["name"] for member in stacked["members"]} == {m["name"] for m in stack.members_}
+    assert stacked["learning"] is None
+    text = Page(render_page(stacked)).text
+    predicting = [member for member in stacked["members"] if member["weight"] > 0]
+    assert f"DeepGPRegressor with {len(predicting)} members predicts" in text
+    for member in stacked["members"]:
+        assert member["name"] in text
+    assert f"{100 * weights[0]:.1f}%" in text
+    assert "Learning curve" not in text
+    notes = {note["topic"]: note for note in stacked["notes"]}
+    assert "Convergence" not in notes
+    assert notes["Left-out rows"]["verdict"] == "good"
+    assert f"{stack.summary_['linear']:.4g} under a linear one" in notes["Left-out rows"]["text"]
+
+
+def test_the_page_of_one_deep_model_without_others_has_no_table_of_members(numbers):
+    text = Page(render_page(numbers)).text
+    assert "DeepGPRegressor with 2 layers predicts" in text
+    assert "trained for 100 steps" in text
+    assert "Which members predict" not in text
+    assert "Left-out rows" not in text
+
+
+def test_a_deep_member_of_a_stack_shows_its_training():
+    X, y = problems.numbers()
+    deep = Deep(**{name: v for name, v in problems.SMALL.items() if name != "random_state"})
+    model = DeepGPRegressor([("linear", Linear()), ("deep", deep)], random_state=0).fit(X, y)
+    data = report_data(model, X, y)
+    assert data["learning"]["n_steps"] == 100
+    assert data["configuration"]["width"] == 2
+    text = Page(render_page(data)).text
+    assert "Configuration of the deep member" in text
+    assert "Learning curve of the deep model" in text
+
+
+def test_inputs_of_a_table_are_its_own_columns():
+    pandas = pytest.importorskip("pandas")
+    generator = np.random.default_rng(0)
+    size, day = generator.normal(size=60), generator.integers(0, 900, size=60)
+    color = generator.choice(["red", "<b>"], size=60)
+    frame = pandas.DataFrame(
+        {"size": size, "color": color, "sold": pandas.Timestamp("2020-01-01") + pandas.to_timedelta(day, "D")}
+    )  # fmt: skip
+    frame.loc[:5, "size"] = np.nan
+    frame["price"] = 2 * size + (color == "red") + 0.1 * generator.normal(size=60)
+    model = DeepGPRegressor(Linear(), random_state=0).fit(frame, "price")
+    X = model._checked_inputs(frame.drop(columns="price"))
+    data = report_data(model, X, frame["price"])
+    found = {entry["name"]: entry for entry in data["inputs"]}
+    assert list(found) == ["size", "color", "sold"]
+    assert sum(entry["share"] for entry in found.values()) == pytest.approx(1.0)
+    assert found["size"]["missing"] == pytest.approx(0.1)
+    assert found["size"]["max"] == pytest.approx(np.nanmax(frame["size"]))
+    assert found["color"]["median"] == frame["color"].mode()[0]
+    assert found["sold"]["min"] == str(frame["sold"].min().date())
+    row = data["worst"][0]
+    assert row["inputs"][1:] == [color[row["row"]], str(frame["sold"][row["row"]].date())]
+    page = render_page(data)
+    assert "<b>" not in page
+    assert "<b>" in Page(page).text
+
+
 def test_worst_rows_have_the_lowest_log_density(regressor, numbers):
     X, y = problems.numbers(seed=1)
     log_prob = regressor.log_prob(X, y)
     worst = numbers["worst"]
     assert [row["row"] for row in worst] == np.argsort(log_prob)[:10].tolist()
     first = worst[0]
-    assert first["inputs"] == X[first["row"]].tolist()
+    assert first["inputs"] == pytest.approx(X[first["row"]].tolist())
     assert first["observed"] == y[first["row"]]
     interval = regressor.predict_interval(X, coverage=0.9)[first["row"]]
     assert [first["low"], first["high"]] == pytest.approx(interval.tolist())
@@ -137,7 +217,7 @@ def test_names_from_data_are_harmless(regressor, classifier):
     X, y = problems.classes()
     renamed = dict(zip(np.unique(y), labels, strict=True))
     y = np.array([renamed[label] for label in y])
-    model = DeepGPClassifier(**problems.SMALL).fit(X, y)
+    model = deep_classifier(**problems.SMALL).fit(X, y)
     page = report_page(model, X, y)
     assert "<script" not in page
     assert "<b>" not in page
@@ -148,7 +228,7 @@ def test_names_come_from_the_frame_that_was_fitted():
     pandas = pytest.importorskip("pandas")
     X, y = problems.numbers()
     frame = pandas.DataFrame(X, columns=["width", "depth", "height"])
-    model = DeepGPRegressor(**problems.SMALL).fit(frame, y)
+    model = deep_regressor(**problems.SMALL).fit(frame, y)
     for given in (frame, X):
         data = report_data(model, given, pandas.Series(y, name="price"))
         assert [entry["name"] for entry in data["inputs"]] == ["width", "depth", "height"]
@@ -176,7 +256,7 @@ def test_plots_stay_small_for_many_rows(regressor):
 
 def test_counts_have_a_page():
     X, y = problems.counts()
-    model = DeepGPRegressor(**problems.SMALL, likelihood="poisson").fit(X, y)
+    model = deep_regressor(**problems.SMALL, likelihood="poisson").fit(X, y)
     data = report_data(model, X, y)
     assert data["target"]["counts"]
     constant = next(e["constant"] for e in data["metrics"] if e["name"] == "mnll")
@@ -193,7 +273,7 @@ def test_equal_targets_and_a_single_row_have_a_page(regressor):
 
 def test_a_column_of_targets_is_one_target_and_two_are_refused(regressor):
     X, y = problems.numbers()
-    model = DeepGPRegressor(**problems.SMALL).fit(X, y[:, None])
+    model = deep_regressor(**problems.SMALL).fit(X, y[:, None])
     assert report_data(model, X, y[:, None])["task"] == "regression"
     with pytest.raises(ValueError, match="one target"):
         report_data(regressor, X, np.stack([y, y], axis=1))

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner import DeepGPClassifier
-from bochner.estimators import fitting
+from bochner import Deep, DeepGPClassifier
+from bochner.fitting import training
 from bochner.rows.pixels import PixelTable, table_for_batches
 from bochner.rows.table import Table
 
@@ -67,11 +67,8 @@ def test_a_classifier_of_images_is_the_same(monkeypatch):
 
     def predictions():
         model = DeepGPClassifier(
+            Deep(preprocessing="unit", batch_size=50, max_steps=20, theta_from=0),
             preset="paper",
-            preprocessing="unit",
-            batch_size=50,
-            max_steps=20,
-            theta_from=0,
             random_state=0,
         )
         return model.fit(X, y).predict_proba(X[:9])
@@ -84,8 +81,8 @@ def test_a_classifier_of_images_is_the_same(monkeypatch):
 
         return made
 
-    monkeypatch.setattr(fitting, "table_for_batches", noted(table_for_batches))
+    monkeypatch.setattr(training, "table_for_batches", noted(table_for_batches))
     of_bytes = predictions()
-    monkeypatch.setattr(fitting, "table_for_batches", noted(Table.of))
+    monkeypatch.setattr(training, "table_for_batches", noted(Table.of))
     np.testing.assert_allclose(predictions(), of_bytes, atol=1e-5)
     assert kinds == [PixelTable, Table]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bochner import DeepGPRegressor
+from bochner import Deep, DeepGPRegressor
 from bochner.system.threads import blas_on_one_thread, respect_thread_limits
 
 COMPUTE = """
@@ -80,7 +80,7 @@ def test_blas_leaves_the_cores_to_xla_while_a_model_trains():
     x = np.linspace(-1, 1, 30)
     with threadpool_limits(limits=2, user_api="blas"):
         assert blas_threads() == {2}
-        DeepGPRegressor(max_steps=3, n_members=1, callbacks=[watcher]).fit(x[:, None], x)
+        DeepGPRegressor(Deep(max_steps=3, n_members=1), callbacks=[watcher]).fit(x[:, None], x)
         assert blas_threads() == {2}  # as the user had it
     assert watcher.seen == {1}
 

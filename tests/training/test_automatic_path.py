@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner import DeepGPRegressor
+from bochner import Deep, DeepGPRegressor
 from bochner.distributed import Asynchronous
-from bochner.estimators.config import Config
-from bochner.estimators.recipes import Situation, fill
+from bochner.fitting.config import Config
+from bochner.fitting.recipes import Situation, fill
 from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
 from bochner.kernels import RBF
 from bochner.ops import PRECISIONS, AutomaticLayer, PallasLayer, XlaLayer
@@ -89,7 +89,7 @@ def test_kernels_want_a_card_that_has_their_instructions(device, expected):
 def test_precision_is_a_setting_that_changes_nothing_on_a_cpu(name):
     def predictions(**options):
         model = DeepGPRegressor(
-            preset="paper", max_steps=3, theta_from=0, random_state=0, **options
+            Deep(max_steps=3, theta_from=0, **options), preset="paper", random_state=0
         ).fit(np.arange(8.0)[:, None], np.arange(8.0))
         return model.config_["precision"], model.predict([[2.5]])
 
@@ -112,4 +112,4 @@ def test_asynchronous_workers_refuse_rounded_products_before_they_start():
 
 def test_an_unknown_precision_is_refused_before_any_work():
     with pytest.raises(ValueError, match=r"`precision` must be one of .*Did you mean 'float32'"):
-        DeepGPRegressor(precision="float3").fit([[0.0], [1.0]], [0.0, 1.0])
+        DeepGPRegressor(Deep(precision="float3")).fit([[0.0], [1.0]], [0.0, 1.0])

@@ -18,7 +18,7 @@ from bochner.gp.reparameterization import DrawWeights
 from bochner.likelihoods import Gaussian
 from bochner.training import Plan, TrainingDivergedError, chunk
 from bochner.training.chunk import State, run_chunk
-from bochner.training.loop import HeldOut
+from bochner.training.recorder import HeldOut
 from tests.training.problems import leaves, model, short_training, table
 
 # Adam's first step, then rest.

@@ -9,6 +9,7 @@ from bochner.cli.common import EXIT_CODES
 from bochner.cli.datasets import datasets
 from bochner.cli.demo import demo
 from bochner.cli.evaluate import evaluate
+from bochner.cli.explain import explain
 from bochner.cli.export import export
 from bochner.cli.fit import fit
 from bochner.cli.info import info
@@ -26,7 +27,7 @@ app = typer.Typer(
     help="Deep Gaussian processes through random features: predictions with honest uncertainty.",
     epilog=EXIT_CODES,
 )
-for function in (fit, predict, evaluate, check, report, info, sample, export, demo):
+for function in (fit, predict, evaluate, explain, check, report, info, sample, export, demo):
     app.command()(function)
 app.add_typer(datasets, name="datasets")
 

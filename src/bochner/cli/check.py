@@ -35,15 +35,18 @@ def check(
 
     TABLE is best the one of the fit; its first 100,000 rows are used. With other rows, or a part of them, q(W) is first
     fitted again to these. The check sees the error of q(W) only, not that of the optimized theta and Omega.
+
+    It is for deep models: of several members that predict together the deep one is checked. Models without one, as
+    small tables have them by default, have nothing to check; `fit --members deep` makes a deep model alone.
     """
-    from bochner.estimators.sources import rows_with_targets
+    from bochner.fitting.sources import rows_with_targets
     from bochner.mcmc import check_posterior
-    from bochner.mcmc.check import LIMITS
+    from bochner.mcmc.comparison import LIMITS
 
     place = None if plot is None else _picture(plot, {"MODEL": model, "TABLE": table})
     fitted = load_model(model)
     name = target_name(fitted, target)
-    X, y = rows_with_targets(fitted, table, name, _MAX_ROWS)
+    X, y = rows_with_targets(fitted.fitted_.reader, table, name, _MAX_ROWS)
     found = check_posterior(
         fitted, X, y, n_rows=rows, n_samples=samples, n_warmup=warmup, n_chains=chains, random_state=seed,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 import json
 import logging
 import os
@@ -66,7 +67,14 @@ def command(function: Callable) -> Callable:
                     raise
                 raise typer.Exit(fail(_in_words(error), code, as_json)) from error
 
+    run.__doc__ = _flowing(function.__doc__ or "")
     return run
+
+
+def _flowing(text: str) -> str:
+    """Give each paragraph as one line, which breaks where the terminal ends."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 @contextlib.contextmanager
@@ -195,21 +203,10 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def use_compilation_cache() -> None:
-    """Keep compiled programs for the next call of a command, in the user's folder for caches."""
-    import jax
-
-    if jax.config.values["jax_compilation_cache_dir"] is None:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        jax.config.update("jax_compilation_cache_dir", str(base / "bochner" / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-
-
 def load_model(path: Path) -> Any:
     """Open a model file."""
     from bochner import load
 
-    use_compilation_cache()
     return load(path)
 
 

@@ -31,7 +31,9 @@ def get(
     name: Annotated[str, typer.Argument(help="Name of the data set.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="CSV or Parquet.  [default: NAME.csv]"),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="CSV or Parquet.  \\[default: NAME.csv]"
+        ),
     ] = None,
     download: Annotated[
         bool, typer.Option("--download", help="Fetch missing files from their public source.")

@@ -1,5 +1,6 @@
 """`bochner demo`: the main job on data that ships with scikit-learn."""
 
+import functools
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +34,10 @@ def demo(
     ),
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
     max_steps: Annotated[
-        int | None, typer.Option(min=1, help="Training steps of each model.  [default: as fit]")
+        int | None,
+        typer.Option(
+            min=1, help="Training steps of a deep model alone, for the digits.  \\[default: as fit]"
+        ),
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -47,15 +51,15 @@ def demo(
         raise ImportError(
             "the demo draws plots: install matplotlib with `pip install bochner[plots]`."
         )
-    settings = {"random_state": seed, "max_steps": max_steps, "verbose": 0 if quiet else 1}
+    settings = {"random_state": seed, "verbose": 0 if quiet else 1}
     found = {}
     for title, run in (
         ("Regression: diabetes progression, 442 patients", _table),
-        ("Classification: handwritten digits, 1,797 images", _digits),
+        ("Classification: handwritten digits, 1,797 images", functools.partial(_digits, max_steps)),
         ("A step function, 100 points", _step),
     ):
         console.print(f"\n{title}", style="bold")
-        found[title] = run(settings, output, seed)
+        found[title] = run(settings, output)
         console.print(_as_table(found[title]))
     plots = sorted(path.name for path in output.glob("*.png"))
     console.print(f"\nPlots in {output}/: {', '.join(plots)}")
@@ -64,7 +68,7 @@ def demo(
         show({"folder": output, "plots": plots, "metrics": found}, as_json=True)
 
 
-def _table(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
+def _table(settings: dict[str, Any], output: Path) -> Metrics:
     from sklearn.datasets import load_diabetes
     from sklearn.linear_model import LinearRegression
     from sklearn.model_selection import train_test_split
@@ -74,7 +78,9 @@ def _table(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
     data: Any = load_diabetes(scaled=False)
     X_train, X_test, y_train, y_test = (
         np.asarray(part)
-        for part in train_test_split(data.data, data.target, test_size=0.25, random_state=seed)
+        for part in train_test_split(
+            data.data, data.target, test_size=0.25, random_state=settings["random_state"]
+        )
     )
     # A table of named columns, as it would come from a file.
     columns = dict(zip(data.feature_names, X_train.T, strict=True))
@@ -82,33 +88,37 @@ def _table(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
     model = DeepGPRegressor(**settings).fit(table, "progression")
     baseline = LinearRegression().fit(X_train, y_train)
     noise = float(np.std(y_train - baseline.predict(X_train), ddof=1))
-    _write(model.plot_learning_curve(), output / "table-learning-curve.png")
+    explanation = model.explain()
     _write(model.plot_calibration(X_test, y_test), output / "table-calibration.png")
-    _write(model.plot_relevance(), output / "table-relevance.png")
+    _write(model.plot_shares(explanation=explanation), output / "table-shares.png")
+    _write(model.plot_effects(explanation=explanation)[0], output / "table-effects.png")
     return {
         "bochner": model.evaluate(X_test, y_test),
         "linear regression": _gaussian_metrics(np.asarray(y_test), baseline.predict(X_test), noise),
     }
 
 
-def _digits(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
+def _digits(max_steps: int | None, settings: dict[str, Any], output: Path) -> Metrics:
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from bochner import DeepGPClassifier
+    from bochner import Deep, DeepGPClassifier
     from bochner.prediction import metrics
 
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = (
-        np.asarray(part) for part in train_test_split(X, y, test_size=0.25, random_state=seed)
+        np.asarray(part)
+        for part in train_test_split(X, y, test_size=0.25, random_state=settings["random_state"])
     )
-    model = DeepGPClassifier(**settings).fit(X_train, y_train)
+    members = "auto" if max_steps is None else Deep(max_steps=max_steps)
+    model = DeepGPClassifier(members, **settings).fit(X_train, y_train)
     baseline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     probabilities = baseline.fit(X_train, y_train).predict_proba(X_test)
-    _write(model.plot_learning_curve(), output / "digits-learning-curve.png")
+    if model.fitted_.deep is not None:
+        _write(model.plot_learning_curve(), output / "digits-learning-curve.png")
     _write(model.plot_calibration(X_test, y_test), output / "digits-calibration.png")
     own = np.log(probabilities[np.arange(len(y_test)), y_test])
     return {
@@ -121,14 +131,14 @@ def _digits(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
     }
 
 
-def _step(settings: dict[str, Any], output: Path, seed: int) -> Metrics:
+def _step(settings: dict[str, Any], output: Path) -> Metrics:
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
     from bochner import DeepGPRegressor
 
-    X, y = step_function(100, seed)
-    X_test, y_test = step_function(1000, seed + 1)
+    X, y = step_function(100, settings["random_state"])
+    X_test, y_test = step_function(1000, settings["random_state"] + 1)
     model = DeepGPRegressor(**settings).fit(X, y)
     baseline = GaussianProcessRegressor(RBF() + WhiteKernel(0.01), normalize_y=True, random_state=0)
     mean, std = baseline.fit(X, y).predict(X_test, return_std=True)

@@ -43,7 +43,7 @@ class AskedDistribution:
 
     def distribution(self) -> Any:
         """Give the way to train; join the other processes first, where there are some."""
-        from bochner.estimators.config import check_choice
+        from bochner.fitting.config import check_choice
 
         check_choice("mode", self.mode or "sync", ["sync", "async"])
         if self.mode == "async":

@@ -25,15 +25,15 @@ def evaluate(
 
     The table is read a part at a time, whatever its size.
     """
-    from bochner.estimators.sources import encoded_batches
+    from bochner.fitting.sources import encoded_batches
     from bochner.tables.targets import target_values
 
     fitted = load_model(model)
     name = target_name(fitted, target)
     classes, total, n_rows = hasattr(fitted, "classes_"), None, 0
-    for X, batch in counted(encoded_batches(fitted, table, name), quiet):
+    for X, batch in counted(encoded_batches(fitted.fitted_.reader, table, name), quiet):
         y = target_values(batch, name, classification=classes, row=n_rows)
-        scores = fitted._scores(*fitted._checked_rows(X, y))
+        scores = fitted.scores(X, y)
         total = scores if total is None else total + scores
         n_rows += len(X)
     if total is None:
@@ -43,7 +43,7 @@ def evaluate(
 
 def target_name(model: Any, asked: str | None) -> str:
     """The column with the truth: the one asked for, or that of the fit."""
-    name = asked or model._target_name
+    name = asked or model.fitted_.target
     if name is None:
         raise ValueError("the model does not know the name of its target: give --target.")
     return name

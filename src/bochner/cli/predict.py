@@ -41,13 +41,14 @@ def predict(
 
     The table is read, predicted and written a part at a time, whatever its size.
     """
-    from bochner.estimators.sources import encoded_batches
+    from bochner.fitting.sources import encoded_batches
+    from bochner.members.predictors import with_draws
 
     place = table_output(output, {"MODEL": model, "TABLE": table})
     levels = _levels(quantiles)
     fitted = load_model(model)
     if draws is not None:
-        fitted.config_["n_mc_predict"] = draws
+        fitted.fitted_ = with_draws(fitted.fitted_, draws)
     columns = _class_columns if hasattr(fitted, "classes_") else _number_columns
     if levels and columns is _class_columns:
         raise ValueError("--quantiles is for regression; this model predicts classes.")
@@ -55,7 +56,9 @@ def predict(
 
     def predicted() -> Iterator[pa.RecordBatch]:
         nonlocal n_rows
-        for X, batch in counted(encoded_batches(fitted, table), quiet or place.is_standard_output):
+        for X, batch in counted(
+            encoded_batches(fitted.fitted_.reader, table), quiet or place.is_standard_output
+        ):
             _check_kept(keep or [], batch, table)
             kept = {name: batch.column(name) for name in keep or []}
             found = columns(fitted, X, coverage, levels)

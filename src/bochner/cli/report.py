@@ -27,15 +27,14 @@ def report(
 
     Of a table with more than 100,000 rows the first 100,000 are used.
     """
-    from bochner.estimators.sources import rows_with_targets
+    from bochner.fitting.sources import rows_with_targets
     from bochner.report import report_page
 
     place = Output("--output", output, {"MODEL": model, "TABLE": table})
     fitted = load_model(model)
     name = target_name(fitted, target)
-    X, y = rows_with_targets(fitted, table, name, _MAX_ROWS)
-    names = None if fitted._encoder is None else list(fitted._encoder.feature_names)
-    page = report_page(fitted, X, y, columns=names, source=str(table), target=name)
+    X, y = rows_with_targets(fitted.fitted_.reader, table, name, _MAX_ROWS)
+    page = report_page(fitted, X, y, source=str(table), target=name)
     place.write(page.encode())
     if not place.is_standard_output:
         show({"report": str(output), "rows": len(X)}, as_json=as_json, quiet=quiet)

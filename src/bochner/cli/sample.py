@@ -29,14 +29,16 @@ def sample(
     A function is the mean of the target, or the probability of each class, without noise; it is the same function in
     all rows.
     """
-    from bochner.estimators.sources import encoded_batches
+    from bochner.fitting.sources import encoded_batches
 
     place = table_output(output, {"MODEL": model, "TABLE": table})
     fitted = load_model(model)
     functions = fitted.sample_functions(n, random_state=seed)
     classes, n_rows = getattr(fitted, "classes_", None), 0
     with open_output(place) as writer:
-        for X, _ in counted(encoded_batches(fitted, table), quiet or place.is_standard_output):
+        for X, _ in counted(
+            encoded_batches(fitted.fitted_.reader, table), quiet or place.is_standard_output
+        ):
             columns = {}
             for number, f in enumerate(functions):
                 values = f(X)

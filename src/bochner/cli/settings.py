@@ -8,11 +8,8 @@ from typing import Any
 
 import typer
 
-_OF_THE_CALL = ("target", "model", "task", "ignore", "validation", "tensorboard", "seed")
-_TEXTS = ("target", "model", "task", "validation", "tensorboard", "checkpoint")
-_ONE_OR_SEVERAL = (
-    "n_layers", "width", "n_random_features", "kernel", "n_mc_train", "theta_from", "omega_from",
-)  # fmt: skip
+_OF_THE_CALL = ("target", "model", "task", "groups", "ignore", "validation", "tensorboard", "seed")
+_TEXTS = ("target", "model", "task", "groups", "validation", "tensorboard", "checkpoint")
 _NOT_SETTINGS = ("callbacks", "distributed", "verbose", "resume", "warm_start", "random_state")
 
 
@@ -38,6 +35,8 @@ class Settings:
 
         kind = DeepGPClassifier if task == "classification" else DeepGPRegressor
         values = dict(self.values)
+        deep = {name: values.pop(name) for name in _of_deep() if name in values}
+        values["members"] = _members(values.pop("members", None), deep)
         if task == "regression" and "class_weight" in values:
             raise ValueError("--class-weight is for classification; this task is regression.")
         return kind(random_state=values.pop("seed"), **values)
@@ -45,8 +44,12 @@ class Settings:
 
 def flags(context: typer.Context) -> dict[str, Any]:
     """Give the settings among the flags that were set."""
+    from bochner.fitting.declared import declared
+
+    several = {name for name, field in declared().items() if field.metadata["several"]}
+    several.discard("kernel")  # read once it is known whose it is
     return {
-        name: numbers_or_words(value) if name in _ONE_OR_SEVERAL else value
+        name: numbers_or_words(value) if name in several else value
         for name, value in context.params.items()
         if name in known_settings() and value not in (None, (), [])
     }
@@ -86,7 +89,45 @@ def known_settings() -> list[str]:
     from bochner import DeepGPClassifier
 
     parameters = [name for name in DeepGPClassifier().get_params() if name not in _NOT_SETTINGS]
-    return [*_OF_THE_CALL, *parameters]
+    return [*_OF_THE_CALL, *parameters, *_of_deep()]
+
+
+def _of_deep() -> list[str]:
+    from bochner.fitting.declared import declared
+
+    return [name for name in declared() if name != "preset"]
+
+
+def _members(asked: str | None, deep: dict[str, Any]) -> Any:
+    """Make the members that a text names; settings of a deep model alone ask for it.
+
+    Without a deep model `kernel` is that of the models in the space of rows.
+    """
+    from bochner import Constant, Deep, Exact, Landmarks, Linear
+
+    kinds = {kind.__name__.lower(): kind for kind in (Constant, Deep, Exact, Landmarks, Linear)}
+    names = [name.strip() for name in str(asked).split(",")]
+    in_rows = {"exact", "landmarks"}.intersection(names) if "deep" not in names else set()
+    kernel = {"kernel": deep.pop("kernel")} if in_rows and "kernel" in deep else {}
+    deep |= {name: numbers_or_words(deep[name]) for name in deep.keys() & {"kernel"}}
+    if asked is None or asked == "auto":
+        if deep and asked == "auto":
+            raise ValueError(
+                f"settings of the deep model ({', '.join(deep)}) need it among `members`, such as `deep`."
+            )
+        return Deep(**deep) if deep else "auto"
+    unknown = [name for name in names if name not in kinds]
+    if unknown:
+        raise ValueError(
+            f"`members` must be auto, or some of {', '.join(kinds)}; got {unknown[0]!r}."
+        )
+    if deep and "deep" not in names:
+        raise ValueError(
+            f"settings of the deep model ({', '.join(deep)}) need `deep` among `members`."
+        )
+    settings = {"deep": deep, **dict.fromkeys(in_rows, kernel)}
+    made = [(name, kinds[name](**settings.get(name, {}))) for name in names]
+    return made[0][1] if len(made) == 1 else made
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from bochner.datasets.download import fetch
+from bochner.system.compiled_programs import cache_folder
 
 CHECKSUMS = {
     "airline_2001_3m.npz": "c96d3f6dcc18ecad50fc69e1f1711928bc07f9e8a0d3bfbd7377874332413ce8",
@@ -38,14 +39,6 @@ SOURCES = {name: _MNIST + name for name in CHECKSUMS if name.endswith("-ubyte.gz
 
 class DataNotFoundError(FileNotFoundError):
     """A data file is neither where `BOCHNER_DATA` points nor in the cache."""
-
-
-def cache_folder() -> Path:
-    """Where downloads go: the folder in `BOCHNER_CACHE`, else `bochner` in the user's cache folder."""
-    named = os.environ.get("BOCHNER_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bochner"
 
 
 def checked_path(filename: str, *, download: bool = False) -> Path:

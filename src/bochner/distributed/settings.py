@@ -39,9 +39,9 @@ class Synchronous(AbstractDistribution):
         devices: how many devices to use, or "all".
 
     Example:
-        >>> from bochner import DeepGPRegressor
+        >>> from bochner import Deep, DeepGPRegressor
         >>> from bochner.distributed import Synchronous
-        >>> model = DeepGPRegressor(max_steps=20, distributed=Synchronous(devices=1), random_state=0)
+        >>> model = DeepGPRegressor(Deep(max_steps=20), distributed=Synchronous(devices=1), random_state=0)
         >>> model.fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]).n_steps_
         20
     """

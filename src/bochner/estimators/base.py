@@ -1,34 +1,249 @@
-"""What both estimators share: parameters, training, prediction, saving."""
+"""What both estimators share: parameters, the way to a fit, drawn functions, saving."""
 
-import copy
+import contextlib
+import dataclasses
 import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bochner.estimators.config import check_whole_number
-from bochner.estimators.fitting import Fitting
-from bochner.estimators.functions import ScaledFunction
+from bochner.estimators.explained import ExplainedMixin
+from bochner.estimators.found import FoundMixin
+from bochner.estimators.functions import DrawnFunction
+from bochner.estimators.parameters import Parameters
 from bochner.estimators.plots import PlotsMixin
-from bochner.features.spectra import PriorFixed
-from bochner.gp.layers import Layer
-from bochner.prediction.statistics import (
-    AbstractStatistic,
-    Samples,
+from bochner.fitting.config import check_whole_number
+from bochner.fitting.deep_fit import key_for
+from bochner.fitting.inputs import check_no_weights, check_weights, check_X
+from bochner.fitting.rows import Rows
+from bochner.fitting.session import Session
+from bochner.fitting.settling import Asked
+from bochner.fitting.sources import (
+    TrainingSource,
+    encoded_matrix,
+    is_source,
+    rows_with_targets,
 )
+from bochner.fitting.task import AbstractTask
+from bochner.members.fit import Form, fit, fit_large, fit_rows_to_come
+from bochner.members.fitted import Fitted
+from bochner.tables.encoding import Encoder
 
 
-class BaseDeepGP(PlotsMixin, Fitting):
-    """Parameters and machinery of `DeepGPRegressor` and `DeepGPClassifier`."""
+class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=ABCMeta):
+    """The way to a fit, and what regression and classification predict alike."""
 
-    def _scaled_inputs(self, X: np.ndarray) -> np.ndarray:
-        """Scale checked inputs for a prediction; tell how many rows were clipped."""
-        n_clipped = self._input_scaling.n_clipped(X)
+    fitted_: Fitted
+    n_features_in_: int  # set by scikit-learn's validation
+
+    # What the task decides.
+
+    _classification: bool
+
+    @abstractmethod
+    def _task_of(self, y: Any, X: np.ndarray) -> AbstractTask:
+        """Note the form of the targets of a first fit."""
+
+    @abstractmethod
+    def _task_of_source(self, source: TrainingSource) -> AbstractTask:
+        """Note what all targets of a table have in common."""
+
+    def _weights(self, y: Any, sample_weight: Any, X: np.ndarray) -> np.ndarray:
+        """Check row weights."""
+        return check_weights(sample_weight, X)
+
+    # Fitting.
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        validation: Any = None,
+        ignore: Sequence[str] = (),
+    ) -> Self:
+        """Learn from rows of X and their targets or classes y.
+
+        Args:
+            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
+                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
+                the name of the target's column as y.
+            y: targets in their own units (one column or several), or classes as numbers or text, or the name of their
+                column in the table X.
+            sample_weight: how often each row counts.
+            groups: the group of each row, or with a table the name of its column, which is not learned from. Members
+                are judged on whole groups that they have not seen.
+            validation: `(X, y)`, or a table, by which members are judged in place of rows left out.
+            ignore: columns of the table not to learn from.
+        """
+        if isinstance(y, str):
+            check_no_weights(sample_weight)
+            fitted = self._fit_source(X, y, groups, validation, ignore)
+        else:
+            fitted = self._fit_arrays(X, y, sample_weight, groups, validation)
+        return self._with(fitted)
+
+    def _with(self, fitted: Fitted) -> Self:
+        self.fitted_ = fitted
+        return self
+
+    def _before(self) -> Fitted | None:
+        """What `fit` goes on from, if it does."""
+        return self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
+
+    def _fit_arrays(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
+    ) -> Fitted:
+        before = self._before()
+        X = check_X(self, X, reset=before is None)
+        task = self._task_of(y, X) if before is None else before.task
+        rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
+        form = self._form()
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != (len(X),):
+                raise ValueError(
+                    f"`groups` must have one entry for each of the {len(X)} rows; got shape {groups.shape}."
+                )
+        return self._fit_rows(rows, task, form, groups, validation, before)
+
+    def _fit_rows(
+        self,
+        rows: Rows,
+        task: AbstractTask,
+        form: Form,
+        groups: np.ndarray | None,
+        validation: Any,
+        before: Fitted | None,
+    ) -> Fitted:
+        asked = self._asked()
+        given = None if validation is None else self._validation_rows(validation, task, form)
+        if groups is not None and len(np.unique(groups[rows.weights > 0])) < 2:
+            raise ValueError(
+                "`groups` must name two groups or more, as whole ones are left out; got one."
+            )
+        with asked.session.on_device():
+            return fit(
+                self.members,
+                asked,
+                rows,
+                task,
+                form,
+                groups=groups,
+                validation=given,
+                before=before,
+            )
+
+    def _fit_source(
+        self, source: Any, target: str, groups: Any, validation: Any, ignore: Sequence[str]
+    ) -> Fitted:
+        """Learn from a table of named columns: encode them, and hold the rows in memory or stream them by size."""
+        before = self._before()
+        if before is not None and target != before.target:
+            raise ValueError(
+                f"`warm_start` goes on with the target {before.target!r}; got {target!r}."
+            )
+        if groups is not None and not isinstance(groups, str):
+            raise ValueError("with a table, `groups` is the name of one of its columns.")
+        left_out = [*ignore] if groups is None else [*ignore, groups]
+        found = TrainingSource.open(source, target, left_out, classification=self._classification)
+        encoder = None if before is None else before.encoder
+        if encoder is None:
+            encoder = Encoder.learn(found.sample.select(found.inputs))
+        form = Form(encoder=encoder, target=target)
+        self.n_features_in_ = len(encoder.feature_names)
+        vars(self).pop("feature_names_in_", None)
+        task = self._task_of_source(found) if before is None else before.task
+        batches = found.encoded_batches(encoder, classification=self._classification)
+        if found.fits_in_memory(encoder):
+            X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+            rows = self._rows_of(X, y, task)
+            numbers = None if groups is None else found.column(groups)
+            return self._fit_rows(rows, task, form, numbers, validation, before)
+        if groups is not None:
+            raise ValueError("`groups` need a table that fits into memory.")
+        X, y = encoder(found.sample), found.sample_targets(classification=self._classification)
+        asked = self._asked()
+        given = None if validation is None else self._validation_rows(validation, task, form)
+        return fit_large(
+            self.members,
+            asked,
+            self._rows_of(X, y, task),
+            found.n_rows,
+            (self._rows_of(X, y, task) for X, y in batches),
+            task,
+            form,
+            validation=given,
+        )
+
+    def _rows_of(self, X: np.ndarray, y: np.ndarray, task: AbstractTask) -> Rows:
+        """Give rows of a table."""
+        return Rows(X, task.targets(y, X), self._weights_of(y, task))
+
+    def _weights_of(self, y: np.ndarray, task: AbstractTask) -> np.ndarray:
+        return np.ones(len(y))
+
+    def _fit_more(self, X: Any, y: Any, sample_weight: Any, task: AbstractTask | None) -> Self:
+        before = self.fitted_ if hasattr(self, "fitted_") else None
+        X, y = self._read_if_named(X, y)
+        X = check_X(self, X, reset=before is None)
+        if task is None:
+            task = self._task_of(y, X) if before is None else before.task
+        rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
+        form = self._form() if before is None else Form(before.encoder, before.names, before.target)
+        asked = dataclasses.replace(self._asked(), goes_on=True)
+        with asked.session.on_device():
+            return self._with(fit_rows_to_come(self.members, asked, before, rows, task, form))
+
+    def prepared(self, X: Any, y: Any) -> tuple[Asked, Rows, AbstractTask, Form]:
+        """Check arrays for a fit, for those who fit in their own way: what is asked, rows, task and form."""
+        X = check_X(self, X, reset=True)
+        task = self._task_of(y, X)
+        rows = Rows(X, task.targets(y, X), self._weights(y, None, X))
+        return self._asked(), rows, task, self._form()
+
+    def _form(self) -> Form:
+        names = getattr(self, "feature_names_in_", None)
+        return Form(names=None if names is None else tuple(map(str, names)))
+
+    def _validation_rows(self, validation: Any, task: AbstractTask, form: Form) -> Rows:
+        if is_source(validation, encoded=form.encoder is not None):
+            X, y = rows_with_targets(
+                form.reader(task, self.n_features_in_), validation, form.target or ""
+            )
+            return Rows(X, task.targets(y, X), np.ones(len(X)))
+        try:
+            X, y = validation
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "`validation` must be a pair, inputs and targets, or a table like the one fitted."
+            ) from error
+        X = check_X(self, X, reset=False)
+        return Rows(X, task.targets(y, X), np.ones(len(X)))
+
+    # Predicting.
+
+    def _checked_inputs(self, X: Any) -> np.ndarray:
+        """Give X as a matrix of numbers; tables of named columns are read and encoded as at the fit."""
+        check_is_fitted(self)
+        if is_source(X, encoded=self.fitted_.encoder is not None):
+            X = encoded_matrix(self.fitted_.reader, X)
+        X = check_X(self, X, reset=False)
+        self._warn_of_clipping(X)
+        return X
+
+    def _warn_of_clipping(self, X: np.ndarray) -> None:
+        n_clipped = max(
+            (fit.input_scaling.n_clipped(X) for fit in self.fitted_.predictor.deep), default=0
+        )
         if n_clipped:
             warnings.warn(
                 f"{n_clipped} of {len(X)} rows hold values far outside those of the training data; they were clipped. "
@@ -36,25 +251,72 @@ class BaseDeepGP(PlotsMixin, Fitting):
                 UserWarning,
                 stacklevel=4,
             )
-        return self._input_scaling(X)
 
-    def _predictive(
-        self, statistic: AbstractStatistic, X: np.ndarray, **columns: np.ndarray
-    ) -> Any:
-        """Compute a statistic of the predictive mixture for each row of checked inputs."""
-        X = self._scaled_inputs(X)
-        with self._on_device():
-            return self._posterior().map_rows(statistic, X, **columns)
+    def checked_rows(self, X: Any, y: Any) -> Rows:
+        """Check rows with their targets, as fitted."""
+        check_is_fitted(self)
+        X, y = self._read_if_named(X, y)
+        X = self._checked_inputs(X)
+        return Rows(X, self.fitted_.task.targets(y, X), np.ones(len(X)))
 
-    def _sampled(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
-        """Draw scaled targets: rows, then samples, then targets."""
+    def _read_if_named(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Read a table of named columns, with the targets where y names their column; arrays stay as they are."""
+        if isinstance(y, str):
+            check_is_fitted(self)
+            return rows_with_targets(self.fitted_.reader, X, y)
+        if hasattr(self, "fitted_") and is_source(X, encoded=self.fitted_.encoder is not None):
+            return encoded_matrix(self.fitted_.reader, X), y
+        return X, y
+
+    def on_device(self) -> contextlib.AbstractContextManager:
+        """Compute on the device that was asked for."""
+        return Session(device=self.device).on_device()
+
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """Compute each row's log predictive density, in the units of y, or the log probability of its class.
+
+        Args:
+            X: rows.
+            y: their targets or classes.
+        """
+        rows = self.checked_rows(X, y)
+        with self.on_device():
+            return self.fitted_.predictor.log_density(rows)
+
+    def evaluate(self, X: Any, y: Any) -> dict[str, float]:
+        """Measure predictions on rows that the fit has not seen.
+
+        These are `rmse`, `mnll`, `crps` and `coverage_90` in the units of y, or of classes `error_rate`, `mnll`,
+        `brier` and `ece` (15 bins of the top probability).
+
+        Args:
+            X: rows.
+            y: their targets or classes.
+        """
+        return self.scores(X, y).metrics()
+
+    @abstractmethod
+    def scores(self, X: Any, y: Any) -> Any:
+        """Sum up how good predictions are; the sums of parts of a table add up to those of the whole."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute R squared of the predicted means, or the share of rows whose class is predicted rightly.
+
+        Args:
+            X: rows.
+            y: their targets, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _samples(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         check_whole_number("n_samples", n_samples)
-        X = self._scaled_inputs(self._checked_inputs(X))
-        key_functions, key_noise = jax.random.split(self._sampling_key(random_state))
-        with self._on_device():
-            return self._posterior(n_samples, key_functions).map_rows(Samples(key_noise), X)
+        X = self._checked_inputs(X)
+        with self.on_device():
+            return self.fitted_.predictor.samples(X, n_samples, self._sampling_key(random_state))
 
-    def sample_functions(self, n: int = 1, random_state: Any = None) -> "list[ScaledFunction]":
+    def sample_functions(self, n: int = 1, random_state: Any = None) -> list[DrawnFunction]:
         """Draw functions: callables on raw inputs, the same wherever evaluated, and differentiable.
 
         They give the mean of y given the function, or the probability of each class.
@@ -65,35 +327,16 @@ class BaseDeepGP(PlotsMixin, Fitting):
         """
         check_is_fitted(self)
         check_whole_number("n", n)
-        keys = jax.random.split(self._sampling_key(random_state), n)
-        with self._on_device():
-            draws = [self.model_.draw_function(key=key) for key in keys]
-        fixed = copy.copy(self)  # fitting again must not change what was drawn before
-        return [ScaledFunction(draw, fixed) for draw in draws]
+        with self.on_device():
+            drawn = self.fitted_.predictor.functions(n, self._sampling_key(random_state))
+        return [DrawnFunction(one, self.fitted_) for one in drawn]
 
     def _sampling_key(self, random_state: Any) -> jax.Array:
-        key = self._key("sample")
+        key = key_for("sample", self.fitted_.seed)
         if random_state is None:
             return key
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         return jax.random.fold_in(key, int(seed))
-
-    @property
-    def relevance_(self) -> np.ndarray:
-        """How much each input matters, relative to the one that matters most.
-
-        The inverse lengthscale of the input, by root mean square over the layers that it enters. Where q(Omega) is
-        learned, the root mean square of its frequencies takes the place of the inverse lengthscale.
-        """
-        check_is_fitted(self)
-        layers = [
-            layer
-            for model in self.model_.each()
-            for layer in (model.layers if model.feed_inputs else model.layers[:1])
-        ]
-        squares = [_squared_frequencies(layer)[-self.n_features_in_ :] for layer in layers]
-        sizes = np.sqrt(np.mean(squares, axis=0))
-        return sizes / sizes.max()
 
     # Saving.
 
@@ -108,11 +351,5 @@ class BaseDeepGP(PlotsMixin, Fitting):
         check_is_fitted(self)
         save(self, path)
 
-
-def _squared_frequencies(layer: Layer) -> np.ndarray:
-    """Compute the mean square of a layer's frequencies for each input, without a Matern kernel's scales."""
-    if isinstance(layer.spectrum, PriorFixed):
-        d_in = layer.spectrum.epsilon.shape[0]
-        return np.broadcast_to(np.exp(-2.0 * np.asarray(layer.kernel.log_lengthscale)), (d_in,))
-    q_Omega = layer.spectrum.q_Omega  # pyright: ignore[reportAttributeAccessIssue]
-    return np.asarray(jnp.mean(q_Omega.mean**2 + q_Omega.variance, axis=1))
+    def __sklearn_is_fitted__(self) -> bool:
+        return "fitted_" in vars(self)

@@ -16,11 +16,26 @@ from jax import export as jax_export
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
-from bochner.estimators.json_forms import classes_to_json, json_ready
+from bochner.exact.classes import ClassPart
+from bochner.exact.program import class_program, regression_program
+from bochner.fitting.deep_fit import DeepFit
+from bochner.fitting.json_forms import classes_to_json, json_ready
+from bochner.fitting.task import Classification, Regression
+from bochner.members.fitted import Fitted
+from bochner.members.parts import DeepPart, RowsPart
+from bochner.members.predictors import (
+    AbstractPredictor,
+    SideBySide,
+    StackClassifier,
+    StackRegressor,
+)
 from bochner.prediction.statistics import Moments, Probabilities
 from bochner.rows.scaling import InputScaling
 from bochner.system.saving import replace_file
 from bochner.version import __version__
+
+Program = Callable[[jax.Array], dict[str, jax.Array]]
+Parts = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
 
 FORMAT_VERSION = 1
 PLATFORMS = ("cpu", "cuda", "tpu")
@@ -58,7 +73,7 @@ def export(
         >>> from bochner import DeepGPRegressor
         >>> from bochner.estimators.export import export
         >>> x = np.linspace(0, 1, 50)[:, None]
-        >>> model = DeepGPRegressor(max_steps=10, random_state=0).fit(x, x[:, 0])
+        >>> model = DeepGPRegressor(random_state=0).fit(x, x[:, 0])
         >>> path = os.path.join(tempfile.mkdtemp(), "model.jax")
         >>> [file.suffix for file in export(model, path)]
         ['.jax', '.mlirbc', '.json']
@@ -71,17 +86,22 @@ def export(
     files = export_files(path)
     if not overwrite:
         check_replaceable(path)
-    predict = jax.jit(_predictive(model))
+    fitted = model.fitted_
+    one_target = isinstance(fitted.task, Regression) and fitted.task.one_target
+    predict = jax.jit(_predictive(fitted.predictor, one_target=one_target))
     (batch,) = jax_export.symbolic_shape("batch")
-    rows = jax.ShapeDtypeStruct((batch, model.n_features_in_), jnp.float32)
-    try:
-        program = bytes(jax_export.export(predict, platforms=PLATFORMS)(rows).serialize())
-    except ImportError as error:
-        raise ImportError(
-            "exporting a program needs the package flatbuffers. Install it with `pip install flatbuffers`."
-        ) from error
-    plain = jax_export.export(predict, platforms=["cpu"])(rows)
-    schema = _schema(model, plain, files[0].name)
+    rows = jax.ShapeDtypeStruct((batch, fitted.d_in), jnp.float32)
+    # Models in the space of rows compute in double precision.
+    in_double = jax.enable_x64(True) if fitted.predictor.in_rows else contextlib.nullcontext()
+    with in_double:
+        try:
+            program = bytes(jax_export.export(predict, platforms=PLATFORMS)(rows).serialize())
+        except ImportError as error:
+            raise ImportError(
+                "exporting a program needs the package flatbuffers. Install it with `pip install flatbuffers`."
+            ) from error
+        plain = jax_export.export(predict, platforms=["cpu"])(rows)
+    schema = _schema(fitted, plain, files[0].name)
     schema["sha256"] = hashlib.sha256(program).hexdigest()
     described = (json.dumps(schema, indent=2) + "\n").encode()
     # The schema comes last: with its digest it tells a whole export from one that failed halfway.
@@ -150,25 +170,101 @@ def _digest_in(schema: Path, program: str) -> str | None:
     return str(found.get("sha256")) if found.get("program") == program else None
 
 
-def _predictive(
-    model: DeepGPRegressor | DeepGPClassifier,
-) -> Callable[[jax.Array], dict[str, jax.Array]]:
-    posterior, scale_inputs = model._posterior(), _float32_scaling(model._input_scaling)
+def _predictive(predictor: AbstractPredictor, *, one_target: bool) -> Program:
+    """Give the predictive function of encoded rows."""
+    if isinstance(predictor, SideBySide):
+        targets = [_predictive(target, one_target=True) for target in predictor.targets]
 
-    def regression(X: jax.Array) -> dict[str, jax.Array]:
-        moments = posterior.at(Moments(), scale_inputs(X), {})
-        scaling = model._target_scaling
-        center, scale = (jnp.float32(v)[None, :] for v in (scaling.center, scaling.scale))
-        std = jnp.sqrt(moments["epistemic"] + moments["aleatoric"]) * scale
-        found = {"mean": moments["mean"] * scale + center, "std": std}
-        one_target = isinstance(model, DeepGPRegressor) and model._one_target
+        def several(X: jax.Array) -> dict[str, jax.Array]:
+            found = [target(X) for target in targets]
+            return {name: jnp.stack([one[name] for one in found], axis=1) for name in found[0]}
+
+        return several
+    if isinstance(predictor, StackClassifier):
+        mixed = _mixed(predictor)
+        return lambda X: {"probabilities": mixed(X)[0].astype(jnp.float32)}
+    if isinstance(predictor, StackRegressor):
+        moments = _mixed(predictor)
+
+        def mixture(X: jax.Array) -> dict[str, jax.Array]:
+            mean, variance = moments(X)
+            return {"mean": mean.astype(jnp.float32), "std": jnp.sqrt(variance).astype(jnp.float32)}
+
+        return mixture
+    (fit,) = predictor.deep
+    moments_of_deep = _deep_program(fit)
+    if fit.task.classification:
+        return lambda X: {"probabilities": moments_of_deep(X)[0]}
+
+    def alone(X: jax.Array) -> dict[str, jax.Array]:
+        mean, variance = moments_of_deep(X)
+        found = {"mean": mean, "std": jnp.sqrt(variance)}
         return {name: v[:, 0] for name, v in found.items()} if one_target else found
 
-    def classification(X: jax.Array) -> dict[str, jax.Array]:
-        found = posterior.at(Probabilities(), scale_inputs(X), {})
-        return {"probabilities": found / jnp.sum(found, axis=1, keepdims=True)}
+    return alone
 
-    return classification if isinstance(model, DeepGPClassifier) else regression
+
+def _mixed(stack: StackRegressor | StackClassifier) -> Parts:
+    """Mix the programs of members: by the law of total variance, where they give moments."""
+    shares, programs = [], []
+    rows = [
+        (w, p) for w, p in zip(stack.weights, stack.members, strict=True) if isinstance(p, RowsPart)
+    ]
+    if rows:
+        weights = np.array([weight for weight, _ in rows])
+        programs.append(_rows_program([part for _, part in rows], weights / weights.sum()))
+        shares.append(float(weights.sum()))
+    for weight, part in zip(stack.weights, stack.members, strict=True):
+        if isinstance(part, DeepPart):
+            programs.append(_deep_program(part.fit, one_target=True))
+            shares.append(float(weight))
+
+    def mixture(X: jax.Array) -> tuple[jax.Array, jax.Array]:
+        found = [program(X) for program in programs]
+        mean = sum(w * jnp.asarray(m) for w, (m, _) in zip(shares, found, strict=True))
+        spread = sum(w * (v + (m - mean) ** 2) for w, (m, v) in zip(shares, found, strict=True))
+        return jnp.asarray(mean), jnp.asarray(spread)
+
+    return mixture
+
+
+def _rows_program(parts: list[RowsPart], weights: np.ndarray) -> Parts:
+    """Give mean and variance, or probabilities, of models in the space of rows."""
+    models, columns, extent = [one.part for one in parts], parts[0].columns, parts[0].extent
+    if isinstance(models[0], ClassPart):
+        classes = class_program(models, weights, columns)
+
+        def probabilities(X: jax.Array) -> tuple[jax.Array, jax.Array]:
+            found = classes(X)
+            return found, jnp.zeros_like(found)
+
+        return probabilities
+    moments = regression_program(models, weights, extent, columns)
+
+    def regression(X: jax.Array) -> tuple[jax.Array, jax.Array]:
+        mean, std = moments(X)
+        return mean, std**2
+
+    return regression
+
+
+def _deep_program(fit: DeepFit, *, one_target: bool = False) -> Parts:
+    """Give mean and variance, or probabilities, of a deep model."""
+    posterior, scale_inputs = fit.posterior(), _float32_scaling(fit.input_scaling)
+
+    def classification(X: jax.Array) -> tuple[jax.Array, jax.Array]:
+        found = posterior.at(Probabilities(), scale_inputs(X), {})
+        found = found / jnp.sum(found, axis=1, keepdims=True)
+        return found, jnp.zeros_like(found)
+
+    def regression(X: jax.Array) -> tuple[jax.Array, jax.Array]:
+        moments, scaling = posterior.at(Moments(), scale_inputs(X), {}), fit.target_scaling
+        center, scale = (jnp.float32(v)[None, :] for v in (scaling.center, scaling.scale))
+        mean = moments["mean"] * scale + center
+        variance = (moments["epistemic"] + moments["aleatoric"]) * scale**2
+        return (mean[:, 0], variance[:, 0]) if one_target else (mean, variance)
+
+    return classification if fit.task.classification else regression
 
 
 def _float32_scaling(scaling: InputScaling) -> Callable[[jax.Array], jax.Array]:
@@ -190,9 +286,7 @@ def _float32_scaling(scaling: InputScaling) -> Callable[[jax.Array], jax.Array]:
     return lambda X: rest(X - high[None, :])
 
 
-def _schema(
-    model: DeepGPRegressor | DeepGPClassifier, program: jax_export.Exported, name: str
-) -> dict[str, Any]:
+def _schema(fitted: Fitted, program: jax_export.Exported, name: str) -> dict[str, Any]:
     structure = jax.tree.unflatten(program.out_tree, program.out_avals)
     schema: dict[str, Any] = {
         "format": _FORMAT,
@@ -202,12 +296,12 @@ def _schema(
         "calling_convention_version": program.calling_convention_version,
         "program": name,
         "platforms": list(PLATFORMS),
-        "task": "classification" if isinstance(model, DeepGPClassifier) else "regression",
-        "n_draws": model.config_["n_mc_predict"],
+        "task": "classification" if fitted.task.classification else "regression",
+        "n_draws": None if fitted.deep is None else fitted.deep.config.n_mc_predict,
         "input": {
             "dtype": "float32",
-            "shape": ["batch", model.n_features_in_],
-            "columns": model._column_names(),
+            "shape": ["batch", fitted.d_in],
+            "columns": fitted.column_names,
         },
         "outputs": [
             {"name": key, "dtype": str(value.dtype), "shape": [_size(n) for n in value.shape]}
@@ -216,12 +310,12 @@ def _schema(
         "precision": _PRECISION,
         "run": _RUN,
     }
-    if isinstance(model, DeepGPClassifier):
-        schema["classes"] = classes_to_json(model.classes_)
-    if model._encoder is not None:
-        schema["encoder"] = model._encoder.to_json()
-    if model._target_name is not None:
-        schema["target"] = model._target_name
+    if isinstance(fitted.task, Classification):
+        schema["classes"] = classes_to_json(fitted.task.classes)
+    if fitted.encoder is not None:
+        schema["encoder"] = fitted.encoder.to_json()
+    if fitted.target is not None:
+        schema["target"] = fitted.target
     return json_ready(schema)
 
 

@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from bochner.estimators.classifier import DeepGPClassifier
-from bochner.estimators.config import AUTO, Config
-from bochner.estimators.fitting import Fitting, restored_on_failure, training_settings
 from bochner.estimators.regressor import DeepGPRegressor
-from bochner.estimators.rows import Rows
+from bochner.fitting.config import AUTO, Config
+from bochner.fitting.deep_fit import DeepFit
+from bochner.fitting.held_out import HeldOutRows
+from bochner.fitting.rows import Rows
+from bochner.fitting.settings import Deep
+from bochner.fitting.settling import Asked
+from bochner.fitting.training import started, training_settings, with_result
 from bochner.gp.members import Members
-from bochner.gp.model import DeepGP
+from bochner.members.fit import Form, fitted_alone
 from bochner.rows.table import Table, Tables
 from bochner.training import Trained, train
 
@@ -20,7 +24,7 @@ Estimator = TypeVar("Estimator", DeepGPRegressor, DeepGPClassifier)
 def fit_together(
     estimators: Sequence[Estimator], tables: Sequence[tuple[Any, Any]]
 ) -> list[Estimator]:
-    """Fit each estimator to its own table, all of them in one program, and give them back.
+    """Fit each estimator, a deep model alone, to its own table, all of them in one program, and give them back.
 
     For cross-validation, repeated splits and seeds on a GPU, which one small model leaves idle: all members of all
     models are trained side by side. On a CPU they follow each other inside the program, which is compiled once.
@@ -32,10 +36,11 @@ def fit_together(
 
     Example:
         >>> import numpy as np
-        >>> from bochner import DeepGPRegressor, fit_together
+        >>> from bochner import Deep, DeepGPRegressor, fit_together
         >>> x = np.linspace(0, 1, 40)[:, None]
         >>> tables = [(x, np.sin(6 * x[:, 0])), (x, np.cos(6 * x[:, 0]))]
-        >>> first, second = fit_together([DeepGPRegressor(max_steps=20, random_state=s) for s in (0, 1)], tables)
+        >>> models = [DeepGPRegressor(Deep(max_steps=20), random_state=seed) for seed in (0, 1)]
+        >>> first, second = fit_together(models, tables)
         >>> first.predict(x).shape
         (40,)
 
@@ -44,51 +49,62 @@ def fit_together(
         tables: inputs and targets.
     """
     _check(estimators, tables)
-    with restored_on_failure(*estimators):
-        _fit(estimators, tables)
+    prepared = [_Prepared.of(one, *table) for one, table in zip(estimators, tables, strict=True)]
+    _check_equal("rows", [len(one.rows) for one in prepared])
+    _check_equal("columns", [one.rows.X.shape[1] for one in prepared])
+    _check_equal("targets or classes", [one.fit.task.n_outputs for one in prepared])
+    config = _common([one.fit.config for one in prepared])
+    first = prepared[0]
+    if HeldOutRows().split(config, first.rows)[1] is not None:
+        raise ValueError("`fit_together` holds no rows out; set `Deep(validation_fraction=0)`.")
+    with first.asked.session.on_device():
+        scaled = [one.fit.scaled(one.rows) for one in prepared]
+        data = [Table.of(rows.X, rows.Y, rows.weights) for rows in scaled]
+        trained = train(
+            Members.of([member for one in prepared for member in one.fit.model.each()]),
+            Tables.stack(data),
+            **training_settings(config),
+            key=first.fit.key("train"),
+        )
+        members = trained.model.each()
+        for number, (estimator, one) in enumerate(zip(estimators, prepared, strict=True)):
+            part = members[number * config.n_members : (number + 1) * config.n_members]
+            model = part[0] if len(part) == 1 else Members.of(part)
+            own = dataclasses.replace(one.fit, trained_weight=data[number].total_weight)
+            result = Trained(model, trained.history, trained.n_steps)
+            own = with_result(own, data[number], result, scaled[number])
+            estimator.fitted_ = fitted_alone(one.asked, own, one.rows, one.form)
     return list(estimators)
 
 
-def _fit(estimators: Sequence[Any], tables: Sequence[tuple[Any, Any]]) -> None:
-    prepared = [
-        _prepare(estimator, *table) for estimator, table in zip(estimators, tables, strict=True)
-    ]
-    _check_equal("rows", [len(rows) for _, rows in prepared])
-    _check_equal("columns", [rows.X.shape[1] for _, rows in prepared])
-    _check_equal(
-        "targets or classes",
-        [one._n_targets(rows.Y) for one, (_, rows) in zip(estimators, prepared, strict=True)],
-    )
-    config = _common([config for config, _ in prepared])
-    first = estimators[0]
-    if first._split(config, prepared[0][1])[1] is not None:
-        raise ValueError("`fit_together` holds no rows out; set `validation_fraction=0`.")
-    with first._on_device():
-        data = [Table.of(rows.X, rows.Y, rows.weights) for _, rows in prepared]
-        trained = train(
-            Members.of([member for one in estimators for member in _members(one.model_)]),
-            Tables.stack(data),
-            **training_settings(config),
-            key=first._key("train"),
-        )
-        members = trained.model.each()
-        for number, (estimator, (own, rows)) in enumerate(zip(estimators, prepared, strict=True)):
-            part = members[number * config.n_members : (number + 1) * config.n_members]
-            model = part[0] if len(part) == 1 else Members.of(part)
-            estimator.trained_weight_ = data[number].total_weight
-            estimator.distribution_ = {}
-            result = Trained(model, trained.history, trained.n_steps)
-            estimator._keep(own, data[number], result, rows)
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Prepared:
+    """A model before its training."""
+
+    asked: Asked
+    fit: DeepFit
+    rows: Rows
+    form: Form
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any) -> "_Prepared":
+        asked, rows, task, form = estimator.prepared(X, y)
+        asked = dataclasses.replace(asked, together=True)
+        named = form.named(rows.X.shape[1])
+        config = asked.resolved(asked.situation(len(rows), rows.X, task), task)
+        fit = started(asked, rows, len(rows), task, named, config)
+        fit = dataclasses.replace(fit, total_weight=float(rows.weights.sum()))
+        return cls(asked, fit, rows, form)
 
 
-def _check(estimators: Sequence[Fitting], tables: Sequence[Any]) -> None:
+def _check(estimators: Sequence[Any], tables: Sequence[Any]) -> None:
     if not estimators or len(estimators) != len(tables):
         raise ValueError(
             f"there must be one estimator for each table; got {len(estimators)} and {len(tables)}."
         )
     if len({id(estimator) for estimator in estimators}) < len(estimators):
         raise ValueError("each table needs an estimator of its own; one was given twice.")
-    settings = [{**one.get_params(), "random_state": None} for one in estimators]
+    settings = [{**one.get_params(), "random_state": None, "members": None} for one in estimators]
     if any(other != settings[0] for other in settings):
         raise ValueError("the estimators must be alike but for `random_state`.")
     for table in tables:
@@ -98,7 +114,11 @@ def _check(estimators: Sequence[Fitting], tables: Sequence[Any]) -> None:
         for name in ("warm_start", "checkpoint", "distributed", "callbacks"):
             if getattr(estimator, name):
                 raise ValueError(f"`fit_together` knows no `{name}`; use `fit`.")
-        if estimator.n_layers == AUTO:
+        if not isinstance(estimator.members, Deep) and estimator.members != "auto":
+            raise ValueError(
+                f"`fit_together` is for deep models alone; got members={estimator.members!r}."
+            )
+        if isinstance(estimator.members, Deep) and estimator.members.n_layers == AUTO:
             raise ValueError('`fit_together` needs a number of layers; got n_layers="auto".')
 
 
@@ -107,15 +127,6 @@ def _check_equal(what: str, numbers: list[int]) -> None:
         raise ValueError(
             f"the tables must have equal numbers of {what}; got {sorted(set(numbers))}."
         )
-
-
-def _prepare(estimator: Fitting, X: Any, y: Any) -> tuple[Config, Rows]:
-    """Learn scaling and start the model of one estimator; give its configuration and scaled rows."""
-    estimator._encoder = estimator._target_name = None
-    rows = estimator._rows_to_fit(X, y, None)
-    config = estimator._begin(rows, estimator._situation(len(rows), rows.X, together=True))
-    estimator.total_weight_ = float(rows.weights.sum())
-    return config, estimator._scaled(rows)
 
 
 def _common(configs: list[Config]) -> Config:
@@ -132,7 +143,3 @@ def _common(configs: list[Config]) -> Config:
                 "differs."
             )
     return first
-
-
-def _members(model: DeepGP | Members) -> list[DeepGP]:
-    return [model] if isinstance(model, DeepGP) else model.each()

@@ -17,24 +17,32 @@ Example:
     True
 """
 
-from bochner.exact.classes import Classification
+from bochner.exact.classes import ClassPart, class_parts
 from bochner.exact.columns import Columns
-from bochner.exact.landmark_classes import fit_classification
-from bochner.exact.landmark_regression import fit_regression
+from bochner.exact.landmark_classes import landmark_class_parts
+from bochner.exact.landmark_regression import landmark_parts
 from bochner.exact.laws import Mixture
 from bochner.exact.learning import Effort
-from bochner.exact.regression import Regression
+from bochner.exact.mixtures import Classification, Regression
+from bochner.exact.parts import Part
+from bochner.exact.regression import regression_parts
 from bochner.exact.rows import Rows
 from bochner.exact.sizes import Sizes
+from bochner.exact.stacking import stack
 
 __all__ = [
+    "ClassPart",
     "Classification",
     "Columns",
     "Effort",
     "Mixture",
+    "Part",
     "Regression",
     "Rows",
     "Sizes",
-    "fit_classification",
-    "fit_regression",
+    "class_parts",
+    "landmark_class_parts",
+    "landmark_parts",
+    "regression_parts",
+    "stack",
 ]

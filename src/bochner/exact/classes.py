@@ -6,15 +6,15 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float, Int
 
+from bochner.exact.deadlines import NEVER, is_past
 from bochner.exact.dirichlet import dirichlet_targets, probabilities
 from bochner.exact.folds import folds_of_groups
 from bochner.exact.kernels import AbstractKernel
 from bochner.exact.learning import Effort, learn
 from bochner.exact.marginal import GivenNoise
-from bochner.exact.parts import LINEAR_KERNEL, TABLE_KERNEL
+from bochner.exact.parts import LINEAR_KERNEL, Kind, kernels_of_parts
 from bochner.exact.process import Process
 from bochner.exact.rows import Rows
-from bochner.exact.stacking import stack
 
 STRENGTHS = (0.01, 0.1, 0.001)
 """Of the Dirichlet prior. Hyper-parameters are learned at the first, and held at the others."""
@@ -24,8 +24,7 @@ _ROWS_AN_AXIS = 10  # with fewer, folds are judged by parameters learned without
 _MOST_LEARNED_FROM = 4
 _VARIANCE = 3.0
 _ROWS_FOR_NO_CHANGE = 25
-_LEAST_PROBABILITY = 1e-6
-_LEAST_WEIGHT = 1e-3
+LEAST_PROBABILITY = 1e-6
 
 
 class Functions(Protocol):
@@ -64,6 +63,7 @@ class ClassPart:
 
     Attributes:
         name: of the model.
+        kind: of the model.
         functions: what is normalized to probabilities; None where they are the same for all rows.
         frequencies: of the classes in training rows.
         temperature: by which functions are divided.
@@ -71,6 +71,7 @@ class ClassPart:
     """
 
     name: str
+    kind: Kind
     functions: Functions | None
     frequencies: Float[np.ndarray, " classes"]
     temperature: float
@@ -83,111 +84,80 @@ class ClassPart:
         return safe(probabilities(*self.functions.predict(rows), self.temperature))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Classification:
-    """A mixture of exact models, with weights by left-out rows.
+def class_parts(
+    rows: Rows,
+    labels: Int[np.ndarray, " n"],
+    n_classes: int,
+    *,
+    weights: Float[np.ndarray, " n"] | None = None,
+    groups: Int[np.ndarray, " n"] | None = None,
+    kernel: AbstractKernel | None = None,
+    effort: Effort | None = None,
+    seed: int = 0,
+    until: float = NEVER,
+) -> list[ClassPart]:
+    """Fit the parts, each judged on all training rows.
 
-    Attributes:
-        parts: the models.
-        weights: of the models, of which the smallest are zero.
-        judged: the training rows that were left out.
+    Args:
+        rows: the training rows.
+        labels: the class of each, counted from zero.
+        n_classes: how many classes there are.
+        weights: of the rows, all positive; a row of weight w counts like w rows. Each counts once where None.
+        groups: rows of the same group are left out together; those with equal inputs where None.
+        kernel: the covariance of the sum; the one for tables where None.
+        effort: what is spent on learning hyper-parameters.
+        seed: of the sample of rows on which hyper-parameters are learned first, and of folds.
+        until: the deadline, on the clock of `time.monotonic`. Frequencies and linear parts come all the same.
 
     Example:
         >>> import numpy as np
-        >>> from bochner.exact.classes import Classification
+        >>> from bochner.exact.classes import class_parts
         >>> from bochner.exact.columns import Columns
         >>> x = np.linspace(0, 6, 60)
         >>> columns = Columns.learn([x])
-        >>> model = Classification.fit(columns([x]), (np.sin(2 * x) > 0).astype(int), 2)
-        >>> model.predict_proba(columns([np.array([0.8, 2.4])])).round(1).tolist()
-        [[0.0, 1.0], [1.0, 0.0]]
+        >>> part = class_parts(columns([x]), (np.sin(2 * x) > 0).astype(int), 2)[-1]
+        >>> part.kind, part.probabilities(columns([np.array([0.8, 2.4])])).round(1).tolist()
+        ('sum', [[0.0, 1.0], [1.0, 0.0]])
     """
-
-    parts: tuple[ClassPart, ...]
-    weights: Float[np.ndarray, " parts"]
-    judged: Int[np.ndarray, " judged"]
-
-    @classmethod
-    def fit(
-        cls,
-        rows: Rows,
-        labels: Int[np.ndarray, " n"],
-        n_classes: int,
-        *,
-        groups: Int[np.ndarray, " n"] | None = None,
-        effort: Effort | None = None,
-        seed: int = 0,
-    ) -> "Classification":
-        """Fit all parts and weigh them.
-
-        Args:
-            rows: the training rows.
-            labels: the class of each, counted from zero.
-            n_classes: how many classes there are.
-            groups: rows of the same group are left out together; those with equal inputs where None.
-            effort: what is spent on learning hyper-parameters.
-            seed: of the sample of rows on which hyper-parameters are learned first, and of folds.
-        """
-        groups = rows.groups() if groups is None else np.unique(groups, return_inverse=True)[1]
-        folds = folds_of_groups(groups, _N_FOLDS, seed)
-        parts = [frequency_part(labels, n_classes, len(labels))]
-        if rows.layout.n_axes and len(labels) > 2:
-            effort = effort or Effort()
-            fitting = _Fitting(rows, labels, n_classes, folds, seed)
-            light = dataclasses.replace(effort, all=3, scales=(1.0,))
-            parts += fitting.parts("linear", LINEAR_KERNEL, (0.1,), light)
-            parts += fitting.parts("sum", TABLE_KERNEL, STRENGTHS, effort)
-        return cls.stacked(parts, labels, np.arange(len(labels)))
-
-    @classmethod
-    def stacked(
-        cls,
-        parts: list[ClassPart],
-        labels: Int[np.ndarray, " n"],
-        judged: Int[np.ndarray, " judged"],
-    ) -> "Classification":
-        """Weigh parts by the probabilities of left-out labels."""
-        own = labels[judged]
-        of_labels = np.stack([part.left_out[np.arange(len(own)), own] for part in parts], axis=1)
-        weights = stack(np.log(of_labels))
-        weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
-        return cls(tuple(parts), weights / np.sum(weights), judged)
-
-    def predict_proba(self, rows: Rows) -> Float[np.ndarray, "n classes"]:
-        """Compute the probability of each class at each row."""
-        return np.asarray(
-            sum(
-                weight * part.probabilities(rows)
-                for weight, part in zip(self.weights, self.parts, strict=True)
-                if weight
-            )
-        )
-
-    def left_out(self) -> Float[np.ndarray, "judged classes"]:
-        """Give the probabilities of the classes for each judged training row when it is left out."""
-        return np.asarray(
-            sum(w * part.left_out for w, part in zip(self.weights, self.parts, strict=True))
-        )
+    groups = rows.groups() if groups is None else np.unique(groups, return_inverse=True)[1]
+    weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
+    parts = [frequency_part(labels, n_classes, weights)]
+    if not rows.layout.n_axes or len(labels) < 3:
+        return parts
+    folds = folds_of_groups(groups, _N_FOLDS, seed)
+    effort = effort or Effort()
+    fitting = _Fitting(rows, labels, n_classes, weights, folds, seed, until)
+    light = dataclasses.replace(effort, all=3, scales=(1.0,))
+    parts += fitting.parts("linear", LINEAR_KERNEL, (0.1,), light)
+    if not is_past(until):
+        parts += fitting.parts("sum", kernels_of_parts(kernel)["sum"], STRENGTHS, effort)
+    return parts
 
 
-def frequency_part(labels: Int[np.ndarray, " n"], n_classes: int, n: int) -> ClassPart:
+def frequency_part(
+    labels: Int[np.ndarray, " n"], n_classes: int, weights: Float[np.ndarray, " n"]
+) -> ClassPart:
     """Make the model that says the same of each row, with half a row more in each class."""
-    counts = np.bincount(labels, minlength=n_classes) + 0.5
-    without = counts - (labels[:, None] == np.arange(n_classes))
+    counts = np.bincount(labels, weights, minlength=n_classes) + 0.5
+    without = counts - weights[:, None] * (labels[:, None] == np.arange(n_classes))
+    without = np.maximum(without, 0.5)
     left = without / np.sum(without, axis=1, keepdims=True)
-    return ClassPart("frequencies", None, counts / np.sum(counts), 1.0, left)
+    frequencies = counts / np.sum(counts)
+    return ClassPart("frequencies", "constant", None, frequencies, 1.0, left)
 
 
 def choose_temperature(
     mean: Float[np.ndarray, "n c"],
     variance: Float[np.ndarray, "n c"],
     labels: Int[np.ndarray, " n"],
+    weights: Float[np.ndarray, " n"] | None = None,
 ) -> tuple[float, Float[np.ndarray, "n c"]]:
     """Choose the temperature by left-out labels, as if 25 further rows had called for none; give probabilities too."""
+    counts = np.ones(len(labels)) if weights is None else weights
     best, found = np.inf, None
     for temperature in TEMPERATURES:
         p = safe(probabilities(mean, variance, temperature))
-        loss = -np.sum(np.log(p[np.arange(len(labels)), labels]))
+        loss = -float(counts @ np.log(p[np.arange(len(labels)), labels]))
         loss += 0.5 * _ROWS_FOR_NO_CHANGE * np.log(temperature) ** 2
         if loss < best:
             best, found = loss, (temperature, p)
@@ -197,8 +167,20 @@ def choose_temperature(
 
 def safe(p: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
     """Keep probabilities from being zero."""
-    p = np.maximum(p, _LEAST_PROBABILITY)
+    p = np.maximum(p, LEAST_PROBABILITY)
     return p / np.sum(p, axis=1, keepdims=True)
+
+
+def weighted_targets(
+    labels: Int[np.ndarray, " n"],
+    n_classes: int,
+    strength: float,
+    weights: Float[np.ndarray, " n"],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give the Dirichlet targets of rows less their means, the noise of rows of such weights, and the means."""
+    targets, noise = dirichlet_targets(labels, n_classes, strength)
+    offsets = np.average(targets, axis=0, weights=weights)
+    return targets - offsets, noise / weights[:, None], offsets
 
 
 def learn_from_classes(
@@ -206,23 +188,26 @@ def learn_from_classes(
     rows: Rows,
     labels: Int[np.ndarray, " n"],
     n_classes: int,
+    weights: Float[np.ndarray, " n"],
+    *,
     strength: float,
     effort: Effort,
     seed: int,
+    until: float,
 ) -> Float[np.ndarray, " parameters"]:
     """Learn the parameters of the covariance from the most frequent classes, four at most."""
-    targets, noise = dirichlet_targets(labels, n_classes, strength)
-    counts = np.bincount(labels, minlength=n_classes)
+    targets, noise, _ = weighted_targets(labels, n_classes, strength, weights)
+    counts = np.bincount(labels, weights, minlength=n_classes)
     used = np.sort(np.argsort(-counts, kind="stable")[:_MOST_LEARNED_FROM])
-    centered = (targets - np.mean(targets, axis=0))[:, used]
     return learn(
         kernel,
         rows,
-        centered,
+        targets[:, used],
         GivenNoise(noise[:, used]),
         variance=_VARIANCE,
         effort=effort,
         seed=seed,
+        until=until,
     )
 
 
@@ -231,29 +216,32 @@ class _Fitting:
     rows: Rows
     labels: Int[np.ndarray, " n"]
     n_classes: int
+    weights: Float[np.ndarray, " n"]
     folds: Int[np.ndarray, " n"]
     seed: int
+    until: float
 
     def parts(
-        self, name: str, kernel: AbstractKernel, strengths: tuple[float, ...], effort: Effort
+        self, kind: Kind, kernel: AbstractKernel, strengths: tuple[float, ...], effort: Effort
     ) -> list[ClassPart]:
         """Make a part for each strength, all with the parameters learned at the first."""
-        v = self._learn(kernel, np.arange(len(self.labels)), strengths[0], effort)
+        everyone = np.arange(len(self.labels))
+        v = self._learn(kernel, everyone, strengths[0], effort)
         K = kernel.covariance(v, self.rows, self.rows)
         left = {}
         if self.rows.layout.n_axes * _ROWS_AN_AXIS > len(self.labels):
             left = self._left_out_of_refits(kernel, strengths, effort)
         made = []
+        share = np.bincount(self.labels, self.weights, minlength=self.n_classes)
+        share /= np.sum(share)
         for strength in strengths:
-            functions = self._condition(kernel, v, slice(None), strength, K)
+            functions = self._condition(kernel, v, everyone, strength, K)
             if strength not in left:
                 left[strength] = self._left_out(functions)
-            temperature, p = choose_temperature(left[strength][0], left[strength][1], self.labels)
-            counts = np.bincount(self.labels, minlength=self.n_classes)
-            share = counts / len(self.labels)
-            made.append(
-                ClassPart(f"{name}, strength {strength:g}", functions, share, temperature, p)
-            )
+            mean, variance = left[strength]
+            temperature, p = choose_temperature(mean, variance, self.labels, self.weights)
+            name = f"{kind}, strength {strength:g}"
+            made.append(ClassPart(name, kind, functions, share, temperature, p))
         return made
 
     def _learn(self, kernel, index, strength: float, effort: Effort) -> np.ndarray:
@@ -262,18 +250,21 @@ class _Fitting:
             self.rows[index],
             self.labels[index],
             self.n_classes,
-            strength,
-            effort,
-            self.seed,
+            self.weights[index],
+            strength=strength,
+            effort=effort,
+            seed=self.seed,
+            until=self.until,
         )
 
     def _condition(self, kernel, v, index, strength: float, K) -> ClassProcesses:
-        targets, noise = dirichlet_targets(self.labels[index], self.n_classes, strength)
-        offsets = np.mean(targets, axis=0)
+        targets, noise, offsets = weighted_targets(
+            self.labels[index], self.n_classes, strength, self.weights[index]
+        )
         return ClassProcesses(
             tuple(
-                Process.condition(kernel, v, self.rows[index], t - offset, own, K)
-                for t, offset, own in zip(targets.T, offsets, noise.T, strict=True)
+                Process.condition(kernel, v, self.rows[index], t, own, K)
+                for t, own in zip(targets.T, noise.T, strict=True)
             ),
             offsets,
         )

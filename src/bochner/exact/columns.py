@@ -8,12 +8,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bochner.exact.rows import Layout, Rows
+from bochner.system.saving import ModelFileError
+from bochner.system.taking import named, taken
 
 _KNEE = 5.0
 _MOST_KNOTS = 1024
 _MOST_VALUES = 40
 _MOST_ROUNDS = 100
-_LARGEST = 1e150
+LARGEST = 1e150
+"""Size of the largest number, whose square does not overflow."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,8 +69,10 @@ class Number:
 
     def standardize(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Give the standardized values."""
-        scaled = (self._filled(values) - self.center) / self.deviation
-        return np.sign(scaled) * _bent(np.abs(scaled))
+        with np.errstate(over="ignore"):
+            scaled = (self._filled(values) - self.center) / self.deviation
+        scaled = np.clip(scaled, -LARGEST, LARGEST)
+        return bent(scaled)
 
     def _filled(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         return np.where(np.isfinite(values), _not_too_large(values), self.median)
@@ -119,11 +124,19 @@ def _is_missing(value: Any) -> bool:
 
 def _not_too_large(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Keep numbers in a range in which squares do not overflow; infinite ones count as missing."""
-    return np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), np.nan)
+    return np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), np.nan)
 
 
-def _bent(sizes: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    return np.minimum(sizes, _KNEE) + np.log1p(np.maximum(sizes - _KNEE, 0))
+def bent(scaled: Any, xp: Any = np) -> Any:
+    """Let numbers beyond five grow by their logarithm only, by NumPy or by JAX."""
+    beyond = xp.maximum(xp.abs(scaled) - _KNEE, 0)
+    return xp.clip(scaled, -_KNEE, _KNEE) + xp.sign(scaled) * xp.log1p(beyond)
+
+
+def unbent(bent: Any, xp: Any = np) -> Any:
+    """Undo `bent`, up to the largest numbers."""
+    beyond = xp.clip(xp.abs(bent) - _KNEE, 0, np.log(LARGEST))
+    return xp.clip(bent, -_KNEE, _KNEE) + xp.sign(bent) * xp.expm1(beyond)
 
 
 def _moments_without_tails(values: Float[np.ndarray, " n"]) -> tuple[float, float]:
@@ -223,28 +236,82 @@ class Columns:
         """Give what was learned as plain values."""
         return [
             {
-                name: value.tolist() if isinstance(value, np.ndarray) else value
+                name: np.asarray(value, np.float64).tolist()
+                if isinstance(value, np.ndarray)
+                else list(value)
+                if isinstance(value, tuple)
+                else value
                 for name, value in dataclasses.asdict(column).items()
             }
             for column in self.columns
         ]
 
     @classmethod
-    def from_json(cls, stored: list[dict[str, Any]]) -> "Columns":
-        """Make the encoding from plain values."""
+    def from_json(cls, stored: Any) -> "Columns":
+        """Make the encoding from plain values, all of which are checked."""
+        if not isinstance(stored, list):
+            raise ModelFileError("its encoded columns are no list.")
         return cls(
             tuple(
-                Category(tuple(one["values"]), tuple(one["shares"]))
-                if "values" in one
-                else Number(
-                    np.array(one["knots"]),
-                    np.array(one["ranks"]),
-                    *(one[name] for name in ("center", "deviation", "median", "share_missing")),
-                )
+                _category_from(one)
+                if isinstance(one, dict) and "values" in one
+                else _number_from(one)
                 for one in stored
             )
         )
 
 
+def _category_from(stored: dict[str, Any]) -> Category:
+    named(stored, {"values", "shares"}, "an encoded category")
+    values = taken(
+        stored, "values", list, lambda v: len(v) <= _MOST_VALUES, f"{_MOST_VALUES} at most"
+    )
+    if not all(isinstance(value, str) for value in values) or len(set(values)) < len(values):
+        raise ModelFileError("the values of a category are not texts, each once.")
+    shares = _vector(stored, "shares", len(values) + 1)
+    if not (np.min(shares) >= 0 and np.max(shares) <= 1):
+        raise ModelFileError("the shares of a category are not between 0 and 1.")
+    return Category(tuple(values), tuple(shares.tolist()))
+
+
+def _number_from(stored: Any) -> Number:
+    named(stored, {field.name for field in dataclasses.fields(Number)}, "an encoded number")
+    size = len(taken(stored, "knots", list, lambda v: 0 < len(v) <= _MOST_KNOTS, "not too many"))
+    knots, ranks = _vector(stored, "knots", size), _vector(stored, "ranks", size)
+    bounds = {
+        "center": (-LARGEST, LARGEST),
+        "deviation": (0.0, 2 * LARGEST),
+        "median": (-LARGEST, LARGEST),
+        "share_missing": (0.0, 1.0),
+    }
+    others = {
+        name: float(taken(stored, name, (int, float), lambda v: low <= v <= high, "in range"))  # noqa: B023
+        for name, (low, high) in bounds.items()
+    }
+    if np.max(np.abs(knots)) > LARGEST or np.min(ranks) < 0 or np.max(ranks) > 1:
+        raise ModelFileError("the knots of a number are out of range.")
+    with np.errstate(over="ignore", divide="ignore"):
+        slopes = np.diff(ranks) / np.diff(knots)
+    if not (
+        np.all(np.diff(knots) > 0) and np.all(np.diff(ranks) >= 0) and np.isfinite(slopes).all()
+    ):
+        raise ModelFileError("the knots of a number do not increase.")
+    if others["deviation"] > 0 and size < 2:
+        raise ModelFileError("a number that varies has one knot only.")
+    return Number(knots, ranks, **others)
+
+
+def _vector(stored: dict[str, Any], name: str, size: int) -> Float[np.ndarray, " size"]:
+    values = taken(stored, name, list, lambda v: len(v) == size, f"{size} numbers")
+    if not all(type(value) in (int, float) and abs(value) < np.inf for value in values):
+        raise ModelFileError(f"{name!r} holds what is no finite number.")
+    return np.array(values, np.float64)
+
+
 def _side_by_side(columns: list[Any], n: int, dtype: Any) -> np.ndarray:
-    return np.column_stack(columns).astype(dtype) if columns else np.zeros((n, 0), dtype)
+    # By rows in memory, for products of matrices differ in their last bits by the order in memory.
+    return (
+        np.ascontiguousarray(np.column_stack(columns), dtype)
+        if columns
+        else np.zeros((n, 0), dtype)
+    )

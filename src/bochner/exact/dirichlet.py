@@ -4,8 +4,10 @@ import numpy as np
 import scipy.special
 from jaxtyping import Float, Int
 
-_N_NODES = 32
-_N_DRAWS = 128
+N_NODES = 32
+"""Of the quadrature for two classes."""
+N_DRAWS = 128
+"""For more classes; with their negatives there are twice as many."""
 
 
 def dirichlet_targets(
@@ -48,14 +50,14 @@ def probabilities(
     mean = mean / temperature
     n_classes = mean.shape[1]
     if n_classes == 2:
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_N_NODES)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
         spread = np.sqrt(np.sum(deviation**2, axis=1))
         first = scipy.special.expit(
             (mean[:, 0] - mean[:, 1])[:, None] + spread[:, None] * nodes
         ) @ (weights / np.sum(weights))
         return np.stack([first, 1 - first], axis=1)
     total = np.zeros_like(mean)
-    for draw in np.random.default_rng(0).normal(size=(_N_DRAWS, n_classes)):
+    for draw in np.random.default_rng(0).normal(size=(N_DRAWS, n_classes)):
         for sign in (1, -1):
             total += scipy.special.softmax(mean + sign * draw * deviation, axis=1)
-    return total / (2 * _N_DRAWS)
+    return total / (2 * N_DRAWS)

@@ -5,197 +5,243 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float, Int
 
+from bochner.exact.deadlines import NEVER, is_past
 from bochner.exact.folds import folds_of_groups
 from bochner.exact.kernels import AbstractKernel
 from bochner.exact.landmarks import LandmarkProcess, Landmarks, Seen, choose_landmarks
-from bochner.exact.laws import Law, log_density
+from bochner.exact.laws import log_density
 from bochner.exact.learning import Effort, learn
 from bochner.exact.marginal import LearnedNoise
-from bochner.exact.parts import (
-    LINEAR_KERNEL,
-    SMOOTH_KERNEL,
-    TABLE_KERNEL,
-    Part,
-    constant_part,
-)
+from bochner.exact.parts import LINEAR_KERNEL, Kind, Part, constant_part, kernels_of_parts
 from bochner.exact.process import Process
-from bochner.exact.regression import Regression
 from bochner.exact.rows import Rows
-from bochner.exact.sizes import Sizes, whole_groups
-from bochner.exact.tails import Tails
+from bochner.exact.sizes import Sizes
 from bochner.exact.transforms import AbstractTransform, candidates
-from bochner.exact.varying_noise import learn_noise
+from bochner.exact.varying_noise import NoiseModel, learn_noise
 
 _N_FOLDS = 10
-_N_JUDGED = 3000
 _N_FOR_NOISE = 1000
 _STEP_OF_NOISE = 2.5
 _MOST_TRIES = 4
 _MORE_LANDMARKS = 50
 
 
-def fit_regression(
+def landmark_parts(
     rows: Rows,
     y: Float[np.ndarray, " n"],
+    judged: Int[np.ndarray, " judged"],
     *,
+    weights: Float[np.ndarray, " n"] | None = None,
     groups: Int[np.ndarray, " n"] | None = None,
+    kernel: AbstractKernel | None = None,
     effort: Effort | None = None,
     sizes: Sizes | None = None,
     varying_noise: bool = True,
     seed: int = 0,
-) -> Regression:
-    """Fit regression on landmarks: the covariance with and without its rough part, and noise that varies, stacked.
+    until: float = NEVER,
+) -> list[Part]:
+    """Fit parts on landmarks: the covariance with and without its rough part, and noise that varies.
 
     The transform of the target is the one under which rows left out of an exact model of a sample are most probable.
+
+    Args:
+        rows: the training rows.
+        y: the training targets.
+        judged: the rows by which parts are judged, in this order.
+        weights: of the rows, all positive; a row of weight w counts like w rows. Each counts once where None.
+        groups: rows of the same group are left out together; those with equal inputs where None.
+        kernel: the covariance of the sum, in place of the one for tables and of the smooth one.
+        effort: what is spent on learning hyper-parameters.
+        sizes: which rows are used for what.
+        varying_noise: whether to try noise that varies with the row.
+        seed: of samples of rows, and of folds.
+        until: the deadline, on the clock of `time.monotonic`. Constant and linear parts come all the same.
 
     Example:
         >>> import numpy as np
         >>> from bochner.exact.columns import Columns
-        >>> from bochner.exact.landmark_regression import fit_regression
+        >>> from bochner.exact.landmark_regression import landmark_parts
         >>> from bochner.exact.sizes import Sizes
         >>> x = np.linspace(0, 6, 400)
         >>> columns = Columns.learn([x])
-        >>> model = fit_regression(columns([x]), np.sin(x), sizes=Sizes(100, 50))
-        >>> np.abs(model.predict(columns([x[:9]])).mean - np.sin(x[:9])).max() < 0.02
-        np.True_
+        >>> parts = landmark_parts(columns([x]), np.sin(x), np.arange(0, 400, 3), sizes=Sizes(100, 50))
+        >>> [part.kind for part in parts], len(parts[0].left_out)
+        (['constant', 'linear', 'smooth', 'sum'], 134)
     """
     groups = rows.groups() if groups is None else np.unique(groups, return_inverse=True)[1]
-    fitting = _Fitting(rows, y, groups, effort or Effort(all=20), sizes or Sizes(), seed)
-    return fitting.regression(varying_noise)
+    weights = np.ones(len(y)) if weights is None else np.asarray(weights, np.float64)
+    fitting = _Fitting(
+        rows, y, judged, weights, groups, kernels_of_parts(kernel), effort or Effort(all=20),
+        sizes or Sizes(), seed, until,
+    )  # fmt: skip
+    return fitting.parts(varying_noise)
 
 
 @dataclasses.dataclass(eq=False)
 class _Fitting:
     rows: Rows
     y: Float[np.ndarray, " n"]
+    judged: Int[np.ndarray, " judged"]
+    weights: Float[np.ndarray, " n"]
     groups: Int[np.ndarray, " n"]
+    kernels: dict[Kind, AbstractKernel]
     effort: Effort
     sizes: Sizes
     seed: int
+    until: float
 
     def __post_init__(self) -> None:
-        n = len(self.y)
-        order = np.random.default_rng(self.seed).permutation(n)
-        self.sample = np.sort(order[: self.sizes.learned_from])
-        self.judged, others = whole_groups(self.groups, _N_JUDGED, self.seed)
-        self.for_noise = others[:_N_FOR_NOISE]
+        rng = np.random.default_rng(self.seed)
+        self.sample = np.sort(rng.permutation(len(self.y))[: self.sizes.learned_from])
+        others = np.flatnonzero(~np.isin(self.groups, self.groups[self.judged]))
+        self.for_noise = rng.permutation(others)[:_N_FOR_NOISE]
         self.landmarks = choose_landmarks(self.rows, self.sizes.landmarks, self.seed)
 
-    def regression(self, varying_noise: bool) -> Regression:
-        name, transform, found = self._transform()
+    def parts(self, varying_noise: bool) -> list[Part]:
+        transforms = candidates(self.y, self.weights)
+        if not self.rows.layout.n_axes or len(self.y) < 3:
+            return [self._constant(name, transform) for name, transform in transforms.items()]
+        name, transform, found = self._transform(transforms)
         t = transform(self.y)
-        parts = [constant_part(f"constant, {name}", transform, self.y, self.judged)]
-        if not self.rows.layout.n_axes:
-            return Regression.stacked(parts, self.y, self.judged)
-        n_features = self.rows.numbers.shape[1]
-        for kind, kernel in (
-            ("linear", LINEAR_KERNEL),
-            ("smooth", SMOOTH_KERNEL),
-            ("sum", TABLE_KERNEL),
-        ):
-            v = found if kind == "sum" else self._learn(kernel, t, None)
-            few = 3 * n_features + _MORE_LANDMARKS if kind == "linear" else self.sizes.landmarks
-            landmarks = Landmarks.of(kernel, v[1:], self.rows[self.landmarks[:few]])
-            seen = Seen.of(landmarks, self.rows)
-            noise, process = self._search(seen, t, float(np.exp(v[0])))
-            ones = np.ones(len(t))
-            parts.append(self._part(f"{kind}, {name}", transform, seen, process, noise, ones, None))
-            if varying_noise and kind != "linear" and len(self.for_noise) >= _N_FOR_NOISE // 2:
+        parts = [self._constant(name, transform)]
+        for kind, kernel in self.kernels.items():
+            if kind != "linear" and is_past(self.until):
+                break
+            v = found if kind == "sum" and found is not None else self._learn(kernel, t, None)
+            landmarks = self.landmarks
+            if kind == "linear":
+                landmarks = landmarks[: 3 * self.rows.numbers.shape[1] + _MORE_LANDMARKS]
+            seen = Seen.of(Landmarks.of(kernel, v[1:], self.rows[landmarks]), self.rows)
+            plain = _Plain(f"{kind}, {name}", kind, transform, seen, t)
+            noise, process = self._search(plain, LearnedNoise.variance(v))
+            parts.append(self._part(plain.name, plain, process, noise, np.ones(len(t)), None))
+            if (
+                varying_noise
+                and kind != "linear"
+                and len(self.for_noise) >= _N_FOR_NOISE // 2
+                and not is_past(self.until)
+            ):
                 parts.append(
-                    self._varying(
-                        f"{kind} with varying noise, {name}", transform, seen, process, noise
-                    )
+                    self._varying(f"{kind} with varying noise, {name}", plain, process, noise)
                 )
-        return Regression.stacked(parts, self.y, self.judged)
+        return parts
 
-    def _transform(self) -> tuple[str, AbstractTransform, np.ndarray]:
+    def _constant(self, name: str, transform: AbstractTransform) -> Part:
+        return constant_part(f"constant, {name}", transform, self.y, self.judged, self.weights)
+
+    def _transform(
+        self, tried: dict[str, AbstractTransform]
+    ) -> tuple[str, AbstractTransform, np.ndarray | None]:
         """Choose the transform by the exact model of the sample; give the parameters found for it."""
         best, chosen, start = -np.inf, None, None
-        sample, folds = self.rows[self.sample], None
-        for name, transform in candidates(self.y).items():
-            if not self.rows.layout.n_axes:
-                return name, transform, np.zeros(0)
+        own = self.sample
+        folds = folds_of_groups(
+            np.unique(self.groups[own], return_inverse=True)[1], _N_FOLDS, self.seed
+        )
+        for name, transform in tried.items():
+            if is_past(self.until):
+                break
             t = transform(self.y)
-            v = self._learn(TABLE_KERNEL, t, start)
+            v = self._learn(self.kernels["sum"], t, start)
             start = v if start is None else start
-            noise = np.full(len(sample), np.exp(v[0]))
-            process = Process.condition(TABLE_KERNEL, v[1:], sample, t[self.sample], noise)
-            folds = folds_of_groups(
-                np.unique(self.groups[self.sample], return_inverse=True)[1], _N_FOLDS, self.seed
+            noise = LearnedNoise.variance(v)
+            process = Process.condition(
+                self.kernels["sum"], v[1:], self.rows[own], t[own], noise / self.weights[own]
             )
-            mean, variance = process.left_out(folds)
-            z = (t[self.sample] - mean) / np.sqrt(variance)
-            tails = Tails.learn(z)
-            law = Law(transform, mean, tails.factor * np.sqrt(variance), tails.degrees)
-            score = float(np.mean(law.log_density(self.y[self.sample])))
+            mean, variance = process.left_out_new(noise, folds)
+            part = Part(name, "sum", transform, None, noise)
+            part = part.judged_by(self.y[own], mean, variance, self.weights[own])
+            score = float(np.average(part.left_out, weights=self.weights[own]))
             if score > best:
                 best, chosen = score, (name, transform, v)
-        assert chosen is not None
+        if chosen is None:
+            name, transform = next(iter(tried.items()))
+            return name, transform, None
         return chosen
 
     def _learn(self, kernel: AbstractKernel, t, start) -> np.ndarray:
-        noise = LearnedNoise(np.ones(len(self.sample)))
-        effort = (
-            self.effort if kernel is not LINEAR_KERNEL else dataclasses.replace(self.effort, all=3)
-        )
+        # The plane comes all the same.
+        is_plane = kernel is LINEAR_KERNEL
+        effort = dataclasses.replace(self.effort, all=3) if is_plane else self.effort
         return learn(
             kernel,
             self.rows[self.sample],
             t[self.sample][:, None],
-            noise,
+            LearnedNoise.of_weights(self.weights[self.sample]),
             effort=effort,
             start=start,
             seed=self.seed,
+            until=NEVER if is_plane else self.until,
         )
 
-    def _search(self, seen: Seen, t, noise: float) -> tuple[float, LandmarkProcess]:
+    def _search(self, plain: "_Plain", noise: float) -> tuple[float, LandmarkProcess]:
         """Step the noise up or down from what the sample called for, as long as left-out rows gain."""
-        ones, tried = np.ones(len(t)), {}
+        tried: dict[int, tuple[float, float, LandmarkProcess]] = {}
 
         def score(step: int) -> float:
             if step not in tried:
-                level = noise * _STEP_OF_NOISE**step * ones
-                process = LandmarkProcess.condition(seen, t, level)
-                mean, variance = process.left_out(
-                    seen, t, level, self.judged, self.groups[self.judged]
-                )
-                deviation = np.sqrt(variance)
-                density = log_density((t[self.judged] - mean) / deviation, np.inf) - np.log(
-                    deviation
-                )
-                tried[step] = (float(np.sum(density)), level[0], process)
+                level = noise * _STEP_OF_NOISE**step
+                process = LandmarkProcess.condition(plain.seen, plain.t, level / self.weights)
+                mean, variance = self._left_out(plain, process, level / self.weights)
+                deviation = np.sqrt(variance + level)
+                density = log_density((plain.t[self.judged] - mean) / deviation, np.inf)
+                density -= np.log(deviation)
+                tried[step] = (float(self.weights[self.judged] @ density), level, process)
             return tried[step][0]
 
         best = 0
+        score(0)
         for direction in (-1, 1):
-            while len(tried) < _MOST_TRIES and score(best + direction) > score(best):
+            while (
+                len(tried) < _MOST_TRIES
+                and not is_past(self.until)
+                and score(best + direction) > score(best)
+            ):
                 best += direction
             if best:
                 break
         return tried[best][1:]
 
-    def _varying(self, name, transform, seen: Seen, process: LandmarkProcess, noise: float) -> Part:
-        t = transform(self.y)
-        mean, _ = process.left_out(
-            seen, t, np.full(len(t), noise), self.for_noise, self.groups[self.for_noise]
-        )
-        own = np.unique(self.groups[self.for_noise], return_inverse=True)[1]
+    def _left_out(self, plain: "_Plain", process: LandmarkProcess, noise):
+        return process.left_out(plain.seen, plain.t, noise, self.judged, self.groups)
+
+    def _varying(self, name: str, plain: "_Plain", process: LandmarkProcess, noise: float) -> Part:
+        own = self.for_noise
+        mean, _ = process.left_out(plain.seen, plain.t, noise / self.weights, own, self.groups)
         model, _ = learn_noise(
-            self.rows[self.for_noise], t[self.for_noise] - mean, own, seed=self.seed
+            self.rows[own],
+            plain.t[own] - mean,
+            np.unique(self.groups[own], return_inverse=True)[1],
+            weights=self.weights[own],
+            seed=self.seed,
+            until=self.until,
         )
         relative = model(self.rows)
-        return self._part(
-            name,
-            transform,
-            seen,
-            LandmarkProcess.condition(seen, t, noise * relative),
-            noise,
-            relative,
-            model,
-        )
+        process = LandmarkProcess.condition(plain.seen, plain.t, noise * relative / self.weights)
+        return self._part(name, plain, process, noise, relative, model)
 
-    def _part(self, name, transform, seen, process, noise, relative, model) -> Part:
-        t, judged = transform(self.y), self.judged
-        mean, variance = process.left_out(seen, t, noise * relative, judged, self.groups[judged])
-        part = Part(name, transform, process, noise, model)
-        return part.judged_by(self.y[judged], mean, variance)
+    def _part(
+        self,
+        name: str,
+        plain: "_Plain",
+        process: LandmarkProcess,
+        noise: float,
+        relative: Float[np.ndarray, " n"],
+        model: NoiseModel | None,
+    ) -> Part:
+        judged = self.judged
+        mean, variance = self._left_out(plain, process, noise * relative / self.weights)
+        part = Part(name, plain.kind, plain.transform, process, noise, model)
+        variance = variance + noise * relative[judged]
+        return part.judged_by(self.y[judged], mean, variance, self.weights[judged])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Plain:
+    """What a part with noise that varies has in common with the one without."""
+
+    name: str
+    kind: Kind
+    transform: AbstractTransform
+    seen: Seen
+    t: Float[np.ndarray, " n"]

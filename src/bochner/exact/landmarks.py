@@ -1,6 +1,8 @@
 """A Gaussian process of many rows, seen from some of them."""
 
 import dataclasses
+import functools
+import itertools
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,6 +11,7 @@ from bochner.exact.kernels import AbstractKernel
 from bochner.exact.left_out import larger_groups
 from bochner.exact.linear_algebra import factorize, half_solve, solve
 from bochner.exact.rows import Rows
+from bochner.system.threads import blas_on_one_thread
 
 _BLOCK = 2048
 _MOST_ENTRIES = 40_000_000
@@ -38,12 +41,17 @@ class Landmarks:
     kernel: AbstractKernel
     v: Float[np.ndarray, " parameters"]
     rows: Rows
-    factor: Float[np.ndarray, "m m"]
 
     @classmethod
     def of(cls, kernel: AbstractKernel, v, rows: Rows) -> "Landmarks":
         """Prepare the landmarks."""
-        return cls(kernel, v, rows, factorize(kernel.covariance(v, rows, rows)))
+        return cls(kernel, v, rows)
+
+    @functools.cached_property
+    def factor(self) -> Float[np.ndarray, "m m"]:
+        """Lower Cholesky factor of `k(Z, Z)`, in the order of sums of the fit, so that files predict the same."""
+        with blas_on_one_thread():
+            return factorize(self.kernel.covariance(self.v, self.rows, self.rows))
 
     def features(self, rows: Rows) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, " n"]]:
         """Compute features, and what they miss of `k(x, x)`."""
@@ -97,7 +105,7 @@ class LandmarkProcess:
 
     Attributes:
         landmarks: that give the features.
-        factor: lower Cholesky factor of A.
+        factor: lower Cholesky factor of A, rounded to single precision.
         weights: `A^-1 sum_i f_i t_i / d_i`.
 
     Example:
@@ -130,7 +138,9 @@ class LandmarkProcess:
             A += weighted.T @ weighted
             b += features.T @ (precisions[block] * targets[block])
         factor = factorize(A)
-        return cls(seen.landmarks, factor, solve(factor, b))
+        weights = solve(factor, b)
+        # Weights are in double precision in files too, the factor is not: its rounding changes variances little.
+        return cls(seen.landmarks, factor.astype(np.float32).astype(np.float64), weights)
 
     def predict(self, rows: Rows) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Compute mean and variance of the function, without noise."""
@@ -151,29 +161,81 @@ class LandmarkProcess:
         targets: Float[np.ndarray, " n"],
         noise: Float[np.ndarray, " n"],
         judged: Int[np.ndarray, " some"],
-        groups: Int[np.ndarray, " some"] | None = None,
+        groups: Int[np.ndarray, " n"] | None = None,
     ) -> tuple[Float[np.ndarray, " some"], Float[np.ndarray, " some"]]:
-        """Compute mean and variance, noise included, of some targets given all others that are not of their group.
+        """Compute mean and variance of the function at some rows, given all targets that are not of their group.
 
-        With `H = F A^-1 F'` of a group, `D` its noise with what is missing and `r` its residuals, what is left of it
-        is `(I - H D^-1)^-1 r`, with covariance `(I - H D^-1)^-1 D`. Landmarks and parameters stay.
+        With `H = F A^-1 F'` of a group, `D` its noise with what is missing and `r` its residuals, what is left of the
+        targets is `(I - H D^-1)^-1 r`, and the variance of the function `H (I - D^-1 H)^-1` with what is missing.
+        Landmarks and parameters stay.
+
+        Args:
+            seen: all training rows.
+            targets: of all.
+            noise: of all, the variance that the process was conditioned with.
+            judged: the rows in question.
+            groups: the group of each training row; each is its own where None.
         """
         features = np.asarray(seen.features[judged], np.float64)
-        d = noise[judged] + seen.missing[judged]
-        whitened = half_solve(self.factor, features.T)
-        leverages = np.sum(whitened**2, axis=0) / d
-        residual = targets[judged] - features @ self.weights
-        share = np.maximum(1 - leverages, 1e-6)
-        mean, variance = targets[judged] - residual / share, d / share
-        for rows in larger_groups(groups):
-            H = whitened[:, rows].T @ whitened[:, rows]
-            rest = np.eye(len(rows)) - H / d[rows]
-            mean[rows] = targets[judged][rows] - np.linalg.solve(rest, residual[rows])
-            variance[rows] = np.diag(np.linalg.solve(rest, np.diag(d[rows])))
-        return mean, variance
+        missing = seen.missing[judged]
+        d = noise[judged] + missing
+        spread = self._leverages(features)
+        share = np.maximum(1 - spread / d, 1e-6)
+        mean = targets[judged] - (targets[judged] - features @ self.weights) / share
+        variance = spread / share
+        for members, places, bounds in _larger_groups_of(judged, groups):
+            features = np.asarray(seen.features[members], np.float64)
+            d, residuals = noise[members] + seen.missing[members], targets[members]
+            residuals = residuals - features @ self.weights
+            whitened = half_solve(self.factor, features.T)
+            for group in bounds:
+                own_mean, own_variance = _without(whitened[:, group], residuals[group], d[group])
+                is_judged = places[group] >= 0
+                place = places[group][is_judged]
+                mean[place] = targets[judged[place]] - residuals[group][is_judged]
+                mean[place] += own_mean[is_judged]
+                variance[place] = own_variance[is_judged]
+        return mean, variance + missing
 
     def _leverages(self, features) -> Float[np.ndarray, " n"]:
         return np.sum(half_solve(self.factor, features.T) ** 2, axis=0)
+
+
+def _without(whitened, residuals, d):
+    """Compute what leaving a group out changes of its function's mean, and its variance then."""
+    m, n = whitened.shape
+    if n <= m:
+        own = whitened.T @ whitened
+        rest, of_residuals = np.diag(d) - own, residuals
+    else:
+        scaled = whitened / np.sqrt(d)
+        own, of_residuals = whitened, whitened @ (residuals / d)
+        rest = np.eye(m) - scaled @ scaled.T
+    shared = half_solve(factorize(rest), np.column_stack([own, of_residuals]))
+    variance = np.sum(shared[:, :-1] ** 2, axis=0)
+    return -shared[:, :-1].T @ shared[:, -1], variance + (np.diag(own) if n <= m else 0.0)
+
+
+def _larger_groups_of(judged, groups):
+    """Give the rows of groups of two or more that have a judged row, in lots of several groups.
+
+    With each lot comes the place of each row among the judged, -1 where it is not one, and the slice of each group.
+    """
+    if groups is None:
+        return
+    place = np.full(len(groups), -1)
+    place[judged] = np.arange(len(judged))
+    lot: list[np.ndarray] = []
+    is_wanted = np.isin(groups, groups[judged])
+    everyone = np.flatnonzero(is_wanted)
+    for members in [everyone[group] for group in larger_groups(groups[everyone])] + [None]:
+        if lot and (members is None or sum(map(len, lot)) + len(members) > _BLOCK):
+            ends = np.cumsum([0, *map(len, lot)])
+            rows = np.concatenate(lot)
+            yield rows, place[rows], [slice(*pair) for pair in itertools.pairwise(ends)]
+            lot = []
+        if members is not None:
+            lot.append(members)
 
 
 def choose_landmarks(rows: Rows, n_landmarks: int, seed: int) -> Int[np.ndarray, " m"]:

@@ -9,9 +9,9 @@ from jaxtyping import Float
 
 from bochner.exact.transforms import AbstractTransform, Standardized
 
-_N_NODES = 48
+N_NODES_OF_MOMENTS = 48
 _N_HALVINGS = 60
-_BEYOND = 1.0
+BEYOND = 1.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,6 +23,7 @@ class Law:
         location: of T(y), one a row.
         scale: of T(y), one a row.
         degrees: degrees of freedom of e; infinite for a normal law.
+        epistemic: the share of the variance of T(y) that is of the function, one a row; the rest is noise.
 
     Example:
         >>> import numpy as np
@@ -37,6 +38,7 @@ class Law:
     location: Float[np.ndarray, " n"]
     scale: Float[np.ndarray, " n"]
     degrees: float = np.inf
+    epistemic: Float[np.ndarray, "..."] = dataclasses.field(default_factory=lambda: np.zeros(()))
 
     def log_density(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Compute the log density of one target a row."""
@@ -99,13 +101,15 @@ class Mixture:
     extent: tuple[float, float]
 
     @functools.cached_property
-    def _moments(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        moments = [_moments(law, self.extent) for law in self.laws]
-        mean = sum(w * m for w, (m, _) in zip(self.weights, moments, strict=True))
-        spread = sum(
-            w * (v + (m - mean) ** 2) for w, (m, v) in zip(self.weights, moments, strict=True)
-        )
-        return np.asarray(mean), np.asarray(spread)
+    def _moments(self) -> tuple[Float[np.ndarray, " n"], ...]:
+        """Mean, epistemic and aleatoric variance."""
+        of_laws = [moments(law, self.extent) for law in self.laws]
+        mean = np.asarray(sum(w * m for w, (m, _) in zip(self.weights, of_laws, strict=True)))
+        epistemic, aleatoric = np.zeros((2, *mean.shape))
+        for w, law, (m, v) in zip(self.weights, self.laws, of_laws, strict=True):
+            epistemic += w * (law.epistemic * v + (m - mean) ** 2)
+            aleatoric += w * (1 - law.epistemic) * v
+        return mean, np.asarray(epistemic), np.asarray(aleatoric)
 
     @property
     def mean(self) -> Float[np.ndarray, " n"]:
@@ -115,7 +119,21 @@ class Mixture:
     @property
     def variance(self) -> Float[np.ndarray, " n"]:
         """The variance of each row's target."""
+        return self._moments[1] + self._moments[2]
+
+    @property
+    def epistemic(self) -> Float[np.ndarray, " n"]:
+        """The part of the variance that more training rows would take away.
+
+        It is the variance between the means of the laws, and of each law the share of its variance that is of the
+        function. Where the target is transformed, that share is taken to be the same on both sides of the transform.
+        """
         return self._moments[1]
+
+    @property
+    def aleatoric(self) -> Float[np.ndarray, " n"]:
+        """The part of the variance that is noise: the rest."""
+        return self._moments[2]
 
     def log_density(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Compute the log density of one target a row."""
@@ -148,14 +166,21 @@ class Mixture:
         return np.asarray(np.choose(which, [law.quantile(p) for law in self.laws]))
 
 
-def _moments(law: Law, extent: tuple[float, float]):
+def moments(
+    law: Law, extent: tuple[float, float]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Compute mean and variance of the target, in its own units.
+
+    Where a transform makes long tails, what lies beyond the extent of the training targets by more than its length
+    counts as lying there, since such tails may have no mean.
+    """
     if isinstance(law.transform, Standardized):
         widening = law.degrees / (law.degrees - 2) if np.isfinite(law.degrees) else 1.0
         variance = widening * (law.scale * law.transform.scale) ** 2
         return law.transform.inverse(law.location), variance
-    nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(N_NODES_OF_MOMENTS)
     y = law.quantile((0.5 + nodes / 2)[:, None])
-    margin = _BEYOND * (extent[1] - extent[0])
+    margin = BEYOND * (extent[1] - extent[0])
     y = np.clip(y, extent[0] - margin, extent[1] + margin)
     mean = weights / 2 @ y
     return mean, weights / 2 @ (y - mean) ** 2

@@ -1,11 +1,13 @@
 """Hyper-parameters of a Gaussian process by its marginal likelihood: many steps on few rows, few on all."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
 import scipy.optimize
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from bochner.exact.deadlines import NEVER, is_past
 from bochner.exact.kernels import AbstractKernel
 from bochner.exact.marginal import Noise, negative_log_marginal
 from bochner.exact.rows import Rows
@@ -14,19 +16,25 @@ _FAR = 12.0
 _FAILED = 1e10
 
 
+class _OutOfTimeError(Exception):
+    """Ends a climb."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Effort:
     """How much is spent on learning hyper-parameters.
 
     Attributes:
         few: rows of the sample on which most steps are made.
+        some: rows of a larger sample, on which what was found is held against the usual start.
         scales: factors of the lengthscales from which it starts, for the marginal likelihood has several modes.
-        first: steps from each start, on few rows; then on all from the best and from the usual start.
+        first: steps from each start, on few rows; then on some from the best and from the usual start.
         then: further steps from the best of them, on few rows.
-        all: further steps on all rows.
+        all: further steps on some, and on all rows.
     """
 
     few: int = 300
+    some: int = 600
     scales: tuple[float, ...] = (1.0, 0.3)
     first: int = 15
     then: int = 40
@@ -43,11 +51,12 @@ def learn(
     effort: Effort | None = None,
     start: Float[np.ndarray, " parameters"] | None = None,
     seed: int = 0,
+    until: float = NEVER,
 ) -> Float[np.ndarray, " parameters"]:
     """Find the logarithms of noise and kernel parameters at the mode of their posterior, by L-BFGS.
 
     The prior of each logarithm is Gaussian around where the kernel starts it. Where a start is given, as found for
-    like targets, there are only the steps on all rows.
+    like targets, there are only the steps on all rows. Once the deadline `until` is reached it stops at the best found.
 
     Example:
         >>> import numpy as np
@@ -69,8 +78,14 @@ def learn(
 
     def climb(v, index, n_steps: int):
         some, some_targets, some_noise = rows[index], targets[index], noise[index]
+        best: tuple[np.ndarray, float] = (v, _FAILED)
+        if is_past(until):
+            return best
 
         def objective(v):
+            nonlocal best
+            if best[1] < _FAILED and is_past(until):
+                raise _OutOfTimeError
             try:
                 value, slope = negative_log_marginal(kernel, v, some, some_targets, some_noise)
             except FloatingPointError:
@@ -79,10 +94,15 @@ def learn(
             value, slope = value + 0.5 * float(z @ z), slope + z / deviations
             if not (np.isfinite(value) and np.isfinite(slope).all()):
                 return _FAILED, np.zeros_like(v)
+            if value < best[1]:
+                best = (v.copy(), value)
             return value, slope
 
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            found = scipy.optimize.minimize(
+        with (
+            np.errstate(over="ignore", under="ignore", invalid="ignore"),
+            contextlib.suppress(_OutOfTimeError),
+        ):
+            scipy.optimize.minimize(
                 objective,
                 v,
                 jac=True,
@@ -90,22 +110,31 @@ def learn(
                 bounds=np.stack([mode - _FAR, mode + _FAR], axis=1),
                 options={"maxiter": n_steps, "maxfun": n_steps + n_steps // 3 + 2},
             )
-        return (found.x, float(found.fun)) if found.fun < _FAILED else (v, _FAILED)
+        return best
 
-    n = len(rows)
-    everything = slice(None)
-    if start is not None:
-        return climb(start, everything, effort.all)[0]
-    is_few = n > 4 / 3 * effort.few
-    sample = everything
-    if is_few:
-        sample = np.sort(np.random.default_rng(seed).permutation(n)[: effort.few])
-    starts = [mode + is_lengthscale * np.log(scale) for scale in effort.scales]
-    found = [climb(v, sample, effort.first) for v in starts]
-    v = min(found, key=lambda one: one[1])[0]
-    v = climb(v, sample, effort.then)[0]
-    if not is_few:
-        return v
-    # Few rows do not show short lengthscales, so the usual start is given a try on all rows too.
-    found = [climb(start, everything, effort.first) for start in (v, mode)]
-    return climb(min(found, key=lambda one: one[1])[0], everything, effort.all)[0]
+    def best_of(starts, index):
+        return min((climb(v, index, effort.first) for v in starts), key=lambda one: one[1])[0]
+
+    few, some, everyone = _samples(len(rows), effort, seed)
+    if start is None:
+        starts = [mode + is_lengthscale * np.log(scale) for scale in effort.scales]
+        start = climb(best_of(starts, few), few, effort.then)[0]
+        if few is everyone or not effort.all:
+            return start
+        # Few rows do not show short lengthscales, so the usual start is given another try.
+        start = best_of([start, mode], some)
+        if some is not everyone:
+            start = climb(start, some, effort.all)[0]
+    return climb(start, everyone, effort.all)[0]
+
+
+def _samples(n: int, effort: Effort, seed: int) -> list[slice | Int[np.ndarray, " some"]]:
+    """Choose few rows, some, and all; where a sample would be nearly as large as the next, it is the next."""
+    order = np.random.default_rng(seed).permutation(n)
+    samples: list[slice | Int[np.ndarray, " some"]] = [slice(None)]
+    larger = n
+    for size in (effort.some, effort.few):
+        is_less = larger > 4 / 3 * size
+        samples.insert(0, np.sort(order[:size]) if is_less else samples[0])
+        larger = size if is_less else larger
+    return samples

@@ -16,7 +16,7 @@ LEAST_NOISE = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class LearnedNoise:
-    """Noise of variance `(exp(v_0) + LEAST_NOISE) * relative_i` in row i; its logarithm leads the parameters.
+    """Noise of variance `(exp(v_0) + LEAST_NOISE) * relative_i` in row i; the logarithm v_0 leads the parameters.
 
     Attributes:
         relative: what the variance of each row is multiplied by; about one in the mean.
@@ -27,13 +27,37 @@ class LearnedNoise:
     expected: float = 0.1
     n_parameters = 1
 
+    @classmethod
+    def of_weights(
+        cls,
+        weights: Float[np.ndarray, " n"],
+        expected: float = 0.1,
+        relative: float | Float[np.ndarray, " n"] = 1.0,
+    ) -> "LearnedNoise":
+        """Noise from which rows of weight w are learned: less in these, and `exp(v_0)` in the mean of all.
+
+        Doubling all weights changes nothing of what is learned, since it says nothing of the noise of one row.
+
+        Example:
+            >>> import numpy as np
+            >>> from bochner.exact.marginal import LearnedNoise
+            >>> LearnedNoise.of_weights(np.array([2.0, 6.0])).relative.round(3).tolist()
+            [2.0, 0.667]
+        """
+        return cls(relative * np.mean(weights) / weights, expected)
+
+    @staticmethod
+    def variance(v) -> float:
+        """Give the variance where `relative` is one."""
+        return float(np.exp(v[0]) + LEAST_NOISE)
+
     def __getitem__(self, index) -> "LearnedNoise":
         """The noise of some rows."""
         return LearnedNoise(self.relative[index], self.expected)
 
     def variances(self, v) -> Float[np.ndarray, "n 1"]:
         """Give the variance of each row."""
-        return ((np.exp(v[0]) + LEAST_NOISE) * self.relative)[:, None]
+        return (self.variance(v) * self.relative)[:, None]
 
     def pull_back(self, v, slopes: Float[np.ndarray, "n 1"]) -> Float[np.ndarray, " 1"]:
         """Give the derivative by `v_0` from those by variances."""

@@ -1,7 +1,7 @@
 """The models that are stacked in regression: each a process of a transformed target, with tails."""
 
 import dataclasses
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,6 +19,20 @@ SMOOTH_KERNEL: AbstractKernel = RBF() + Linear() + Constant()
 """The same without steps."""
 LINEAR_KERNEL: AbstractKernel = Linear() + Constant()
 
+Kind = Literal["constant", "linear", "smooth", "sum"]
+"""Of a part: one law for all rows, a plane, smooth functions, or these with steps."""
+KERNELS: dict[Kind, AbstractKernel] = {
+    "linear": LINEAR_KERNEL,
+    "smooth": SMOOTH_KERNEL,
+    "sum": TABLE_KERNEL,
+}
+"""Of the parts that are processes."""
+
+
+def kernels_of_parts(kernel: AbstractKernel | None) -> dict[Kind, AbstractKernel]:
+    """Give the covariances of the parts that are processes: a given one in place of the smooth one and the sum."""
+    return KERNELS if kernel is None else {"linear": LINEAR_KERNEL, "sum": kernel}
+
 
 class Function(Protocol):
     """Anything that gives mean and variance of a function at rows."""
@@ -34,15 +48,17 @@ class Part:
 
     Attributes:
         name: of the model and its transform.
+        kind: of the model.
         transform: of the target.
         process: the Gaussian process; None for one law for all rows.
-        noise: variance of the noise.
+        noise: variance of the noise of one row.
         noise_model: what it is multiplied by at each row; None for one.
         tails: of the predictive law.
         left_out: log density of each judged training target when it is left out, in units of the target.
     """
 
     name: str
+    kind: Kind
     transform: AbstractTransform
     process: Function | None
     noise: float
@@ -52,27 +68,32 @@ class Part:
 
     def law(self, rows: Rows) -> Law:
         """Predict the target at each row."""
-        mean, variance = self.moments(rows)
+        mean, of_function, noise = self.moments(rows)
+        variance = of_function + noise
         scale = self.tails.factor * np.sqrt(variance)
-        return Law(self.transform, mean, scale, self.tails.degrees)
+        return Law(self.transform, mean, scale, self.tails.degrees, of_function / variance)
 
-    def moments(self, rows: Rows) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """Compute mean and variance of the transformed target at each row, before tails are chosen."""
+    def moments(self, rows: Rows) -> tuple[Float[np.ndarray, " n"], ...]:
+        """Compute the function's mean and variance, and the noise's, for the transformed target of each row.
+
+        Tails are not in it.
+        """
         if self.process is None:
-            return np.zeros(len(rows)), np.full(len(rows), self.noise)
+            return np.zeros(len(rows)), np.zeros(len(rows)), np.full(len(rows), self.noise)
         mean, variance = self.process.predict(rows)
-        relative = 1.0 if self.noise_model is None else self.noise_model(rows)
-        return mean, variance + self.noise * relative
+        relative = np.ones(len(rows)) if self.noise_model is None else self.noise_model(rows)
+        return mean, variance, self.noise * relative
 
     def judged_by(
         self,
         y: Float[np.ndarray, " judged"],
         mean: Float[np.ndarray, " judged"],
         variance: Float[np.ndarray, " judged"],
+        weights: Float[np.ndarray, " judged"] | None = None,
     ) -> "Part":
-        """Choose tails, and keep densities, by left-out moments of the transformed targets."""
+        """Choose tails, and keep densities, by moments of left-out targets as transformed, a row's noise in them."""
         deviation = np.sqrt(variance)
-        tails = Tails.learn((self.transform(y) - mean) / deviation)
+        tails = Tails.learn((self.transform(y) - mean) / deviation, weights)
         law = Law(self.transform, mean, tails.factor * deviation, tails.degrees)
         return dataclasses.replace(self, tails=tails, left_out=law.log_density(y))
 
@@ -82,8 +103,13 @@ def constant_part(
     transform: AbstractTransform,
     y: Float[np.ndarray, " n"],
     judged: Int[np.ndarray, " judged"],
+    weights: Float[np.ndarray, " n"] | None = None,
 ) -> Part:
-    """Make the model with one law for all rows."""
-    t, n = transform(y), len(y)
-    z = t[judged] * n / max(n - 1, 1)  # less the mean of the others; the mean of all is zero
-    return Part(name, transform, None, 1.0).judged_by(y[judged], t[judged] - z, np.ones(len(z)))
+    """Make the model with one law for all rows, from transforms learned with the same weights."""
+    counts = np.ones(len(y)) if weights is None else weights
+    t, total = transform(y[judged]), np.sum(counts)
+    others = total - counts[judged]
+    # Less the mean of the others; the mean of all is zero.
+    z = t * np.divide(total, others, out=np.ones(len(t)), where=others > 1e-9 * total)
+    part = Part(name, "constant", transform, None, 1.0)
+    return part.judged_by(y[judged], t - z, np.ones(len(z)), counts[judged])

@@ -10,9 +10,10 @@ from bochner.exact.kernels import AbstractKernel
 from bochner.exact.left_out import left_out
 from bochner.exact.linear_algebra import factorize, half_solve, inverse, solve
 from bochner.exact.rows import Rows
+from bochner.system.threads import blas_on_one_thread
 
 _BLOCK = 4096
-_LEAST_SHARE = 1e-10
+LEAST_SHARE = 1e-10
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,7 +26,6 @@ class Process:
         rows: the training rows.
         targets: the training targets, with mean zero.
         noise: the variance of each target.
-        factor: lower Cholesky factor of `K + D`.
 
     Example:
         >>> import numpy as np
@@ -45,19 +45,30 @@ class Process:
     rows: Rows
     targets: Float[np.ndarray, " n"]
     noise: Float[np.ndarray, " n"]
-    factor: Float[np.ndarray, "n n"]
 
     @classmethod
     def condition(cls, kernel, v, rows: Rows, targets, noise, K=None) -> "Process":
         """Condition on targets; the covariance of the rows may be given if it is at hand."""
-        M = kernel.covariance(v, rows, rows) if K is None else K.copy()
-        M[np.diag_indices_from(M)] += noise
-        return cls(kernel, v, rows, targets, noise, factorize(M))
+        process = cls(kernel, v, rows, targets, noise)
+        process.__dict__["factor"] = process._factorized(K)
+        return process
+
+    @functools.cached_property
+    def factor(self) -> Float[np.ndarray, "n n"]:
+        """Lower Cholesky factor of `K + D`, in the order of sums of the fit, so that files predict the same."""
+        with blas_on_one_thread():
+            return self._factorized(None)
+
+    def _factorized(self, K) -> Float[np.ndarray, "n n"]:
+        M = self.kernel.covariance(self.v, self.rows, self.rows) if K is None else K.copy()
+        M[np.diag_indices_from(M)] += self.noise
+        return factorize(M)
 
     @functools.cached_property
     def weights(self) -> Float[np.ndarray, " n"]:
         """`(K + D)^-1 t`."""
-        return solve(self.factor, self.targets)
+        with blas_on_one_thread():
+            return solve(self.factor, self.targets)
 
     def predict(self, rows: Rows) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Compute mean and variance of the function, without noise."""
@@ -73,10 +84,17 @@ class Process:
     def given(self, cross, diagonal) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Compute mean and variance from covariances with the training rows and of each row with itself."""
         explained = np.sum(half_solve(self.factor, cross.T) ** 2, axis=0)
-        return cross @ self.weights, np.maximum(diagonal - explained, _LEAST_SHARE * diagonal)
+        return cross @ self.weights, np.maximum(diagonal - explained, LEAST_SHARE * diagonal)
 
     def left_out(
         self, groups: Int[np.ndarray, " n"] | None = None
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """Compute mean and variance, noise included, of each training target given those of other groups."""
         return left_out(inverse(self.factor), self.weights, self.targets, groups)
+
+    def left_out_new(
+        self, noise: float, groups: Int[np.ndarray, " n"] | None = None
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Compute the same for a new target at each row, with noise of the given variance."""
+        mean, variance = self.left_out(groups)
+        return mean, np.maximum(variance + (noise - self.noise), noise)

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+MOST_CODES = 64
+"""Of one column."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -31,10 +34,24 @@ class Layout:
         """Count the axes."""
         return len(self.columns)
 
+    def of_columns(self, columns: Sequence[int | str]) -> tuple["Layout", list[np.ndarray]]:
+        """Give the layout of some columns alone, and the places of their numbers, ranks and codes."""
+        kept = [axis for axis, column in enumerate(self.columns) if column in columns]
+        renamed = {axis: new for new, axis in enumerate(kept)}
+        axes = (self.number_axes, self.rank_axes, self.code_axes)
+        places = [[place for place, axis in enumerate(own) if axis in renamed] for own in axes]
+        number_axes, rank_axes, code_axes = (
+            tuple(renamed[own[place]] for place in found)
+            for own, found in zip(axes, places, strict=True)
+        )
+        of_axis = tuple(self.columns[axis] for axis in kept)
+        layout = Layout(number_axes, rank_axes, code_axes, of_axis)
+        return layout, [np.array(found, np.int64) for found in places]
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Encoded rows of a table.
+    """Encoded rows of a table, in arrays of NumPy, or all of JAX.
 
     Attributes:
         numbers: standardized numbers, and categories as centered indicators, for smooth and linear kernels.
@@ -50,41 +67,30 @@ class Rows:
         ([[0.25], [0.875]], 1)
     """
 
-    numbers: Float[np.ndarray, "n numbers"]
-    ranks: Float[np.ndarray, "n ranks"]
-    codes: Int[np.ndarray, "n codes"]
+    numbers: Float[Any, "n numbers"]
+    ranks: Float[Any, "n ranks"]
+    codes: Int[Any, "n codes"]
     layout: Layout
 
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.numbers)
 
+    @property
+    def xp(self) -> Any:
+        """What computes with the arrays: NumPy, or that of JAX."""
+        return self.numbers.__array_namespace__()
+
     def __getitem__(self, index: Any) -> "Rows":
         """Take some rows, by a slice or by an array."""
         return Rows(self.numbers[index], self.ranks[index], self.codes[index], self.layout)
 
-    def of_columns(self, columns: Sequence[int] | None) -> "Rows":
+    def of_columns(self, columns: Sequence[int | str] | None) -> "Rows":
         """Keep the features of some columns only; of all where None."""
         if columns is None:
             return self
-        layout = self.layout
-        kept = [axis for axis, column in enumerate(layout.columns) if column in columns]
-        renamed = {axis: new for new, axis in enumerate(kept)}
-
-        def chosen(axes: tuple[int, ...]) -> tuple[list[int], tuple[int, ...]]:
-            places = [place for place, axis in enumerate(axes) if axis in renamed]
-            return places, tuple(renamed[axes[place]] for place in places)
-
-        numbers, number_axes = chosen(layout.number_axes)
-        ranks, rank_axes = chosen(layout.rank_axes)
-        codes, code_axes = chosen(layout.code_axes)
-        of_axis = tuple(layout.columns[axis] for axis in kept)
-        return Rows(
-            self.numbers[:, numbers],
-            self.ranks[:, ranks],
-            self.codes[:, codes],
-            Layout(number_axes, rank_axes, code_axes, of_axis),
-        )
+        layout, (numbers, ranks, codes) = self.layout.of_columns(columns)
+        return Rows(self.numbers[:, numbers], self.ranks[:, ranks], self.codes[:, codes], layout)
 
     def groups(self) -> Int[np.ndarray, " n"]:
         """Number the groups of rows that are equal in all columns."""

@@ -27,8 +27,10 @@ class Tails:
     factor: float = 1.0
 
     @classmethod
-    def learn(cls, z: Float[np.ndarray, " n"]) -> "Tails":
-        """Choose by standardized left-out residuals.
+    def learn(
+        cls, z: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
+    ) -> "Tails":
+        """Choose by standardized left-out residuals, of equal weights where None.
 
         Few rows say little about the factor: it is taken as if 25 further rows had called for none. Heavy tails must
         gain a nat in all.
@@ -40,6 +42,7 @@ class Tails:
             >>> Tails.learn(rng.normal(size=500)).degrees, Tails.learn(rng.standard_t(3, 500)).degrees <= 4
             (inf, True)
         """
+        counts = np.ones(len(z)) if weights is None else weights
         best, found = -np.inf, cls()
         # The information of a Gaussian row on the logarithm of its deviation is two.
         typical = _ROWS_FOR_NO_CHANGE * np.log(_FACTORS) ** 2
@@ -51,7 +54,7 @@ class Tails:
                 else float(quantile(np.array(0.75), np.inf) / quantile(np.array(0.75), degrees))
             )
             scores = [
-                np.sum(log_density(z / (ratio * factor), degrees)) - len(z) * np.log(ratio * factor)
+                counts @ (log_density(z / (ratio * factor), degrees) - np.log(ratio * factor))
                 for factor in _FACTORS
             ]
             scores = np.array(scores) - typical - (_COST_OF_TAILS if np.isfinite(degrees) else 0.0)

@@ -42,12 +42,17 @@ class Standardized(AbstractTransform):
     scale: float
 
     @classmethod
-    def learn(cls, y: Float[np.ndarray, " n"]) -> "Standardized":
-        """Learn center and scale from training targets."""
-        scale = float(np.std(y))
-        if not scale > 1e-12 * float(np.max(np.abs(y), initial=0)):
-            scale = 1e-6 * max(float(np.max(np.abs(y), initial=0)), 1e-6) if len(y) else 1.0
-        return cls(float(np.mean(y)), scale)
+    def learn(
+        cls, y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
+    ) -> "Standardized":
+        """Learn center and scale from training targets, of equal weights where None."""
+        if not len(y):
+            return cls(0.0, 1.0)
+        center, scale = moments(y, weights)
+        largest = float(np.max(np.abs(y)))
+        if not scale > 1e-12 * largest:
+            scale = 1e-6 * max(largest, 1e-6)
+        return cls(center, scale)
 
     def __call__(self, y):  # noqa: D102
         return (y - self.center) / self.scale
@@ -74,9 +79,11 @@ class Log(AbstractTransform):
     after: Standardized
 
     @classmethod
-    def learn(cls, y: Float[np.ndarray, " n"]) -> "Log":
+    def learn(
+        cls, y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
+    ) -> "Log":
         """Learn center and scale of the logarithms."""
-        return cls(Standardized.learn(np.log(y)))
+        return cls(Standardized.learn(np.log(y), weights))
 
     def __call__(self, y):  # noqa: D102
         with np.errstate(divide="ignore"):
@@ -112,18 +119,20 @@ class YeoJohnson(AbstractTransform):
     after: Standardized
 
     @classmethod
-    def learn(cls, y: Float[np.ndarray, " n"]) -> "YeoJohnson":
+    def learn(
+        cls, y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
+    ) -> "YeoJohnson":
         """Learn the power, and center and scale on both sides of it."""
-        before = Standardized.learn(y)
+        before = Standardized.learn(y, weights)
         z = before(y)
-        slopes = np.sign(z) * np.log1p(np.abs(z))
+        slope = moments(np.sign(z) * np.log1p(np.abs(z)), weights)[0]
 
         def loss(power: float) -> float:
-            deviation = np.std(_bend(z, power))
-            return float(np.log(deviation + 1e-300) - (power - 1) * np.mean(slopes))
+            deviation = moments(_bend(z, power), weights)[1]
+            return float(np.log(deviation + 1e-300) - (power - 1) * slope)
 
         power = float(scipy.optimize.fminbound(loss, 0, 2))  # pyright: ignore[reportArgumentType]
-        return cls(before, power, Standardized.learn(_bend(z, power)))
+        return cls(before, power, Standardized.learn(_bend(z, power), weights))
 
     def __call__(self, y):  # noqa: D102
         return self.after(_bend(self.before(y), self.power))
@@ -137,7 +146,26 @@ class YeoJohnson(AbstractTransform):
         return bend + self.after.log_slope(z) + self.before.log_slope(y)
 
 
-def candidates(y: Float[np.ndarray, " n"]) -> dict[str, AbstractTransform]:
+def moments(
+    values: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
+) -> tuple[float, float]:
+    """Compute mean and deviation, of equal weights where None.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.exact.transforms import moments
+        >>> moments(np.array([1.0, 5.0]), np.array([3.0, 1.0]))[0]
+        2.0
+    """
+    if weights is None:
+        return float(np.mean(values)), float(np.std(values))
+    mean = float(np.average(values, weights=weights))
+    return mean, float(np.average((values - mean) ** 2, weights=weights)) ** 0.5
+
+
+def candidates(
+    y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"] | None = None
+) -> dict[str, AbstractTransform]:
     """Give the transforms worth a try for these training targets, the identity first.
 
     The logarithm is one of them where all are positive and the largest is more than twice the median.
@@ -148,11 +176,11 @@ def candidates(y: Float[np.ndarray, " n"]) -> dict[str, AbstractTransform]:
         >>> list(candidates(np.array([1.0, 2.0, 8.0]))), list(candidates(np.array([0.0, 1.0])))
         (['as it is', 'Yeo-Johnson', 'log'], ['as it is'])
     """
-    found: dict[str, AbstractTransform] = {"as it is": Standardized.learn(y)}
+    found: dict[str, AbstractTransform] = {"as it is": Standardized.learn(y, weights)}
     if len(np.unique(y)) > 2:
-        found["Yeo-Johnson"] = YeoJohnson.learn(y)
+        found["Yeo-Johnson"] = YeoJohnson.learn(y, weights)
         if np.min(y) > 0 and np.max(y) > _LONG_TAILED * np.median(y):
-            found["log"] = Log.learn(y)
+            found["log"] = Log.learn(y, weights)
     return found
 
 

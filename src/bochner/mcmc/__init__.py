@@ -7,7 +7,8 @@ except ImportError as error:
         "`bochner.mcmc` needs BlackJAX: install it with `pip install bochner[mcmc]`."
     ) from error
 
-from bochner.mcmc.check import PosteriorCheck, check_posterior
+from bochner.mcmc.check import check_posterior
+from bochner.mcmc.comparison import PosteriorCheck
 from bochner.mcmc.diagnostics import effective_sample_size, split_rhat
 from bochner.mcmc.two_layer import TwoLayerDiagnostics, TwoLayerPosterior, two_layer_posterior
 from bochner.mcmc.weights import WeightDraws, sample_weights

@@ -11,7 +11,7 @@ import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from bochner.estimators.config import check_whole_number
+from bochner.fitting.config import check_whole_number
 from bochner.kernels import RBF, AbstractKernel
 from bochner.mcmc.diagnostics import effective_sample_size, split_rhat
 from bochner.system.threads import blas_on_one_thread

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from bochner.estimators.config import check_whole_number
 from bochner.features.spectra import PriorFixed, VarFixed
+from bochner.fitting.config import check_whole_number
 from bochner.gp.layers import Layer, LayerNoise
 from bochner.gp.model import DeepGP, Noise
 from bochner.gp.reparameterization import DrawWeights

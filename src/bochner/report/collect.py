@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
+from bochner.members.fitted import Fitted
 from bochner.report.classification import class_findings
+from bochner.report.inputs import inputs_of, values_of_rows
 from bochner.report.notes import all_notes
 from bochner.report.regression import number_findings
 from bochner.version import __version__
+
+_CHOSEN = ("members", "preset", "likelihood", "class_weight", "max_seconds", "random_state")
 
 
 def report_data(
@@ -35,10 +39,10 @@ def report_data(
 
     Example:
         >>> import numpy as np
-        >>> from bochner import DeepGPRegressor
+        >>> from bochner import Deep, DeepGPRegressor
         >>> from bochner.report import report_data
         >>> x = np.linspace(0, 1, 50)[:, None]
-        >>> model = DeepGPRegressor(n_layers=1, max_steps=10, n_mc_predict=10, random_state=0)
+        >>> model = DeepGPRegressor(Deep(n_layers=1, max_steps=10, n_mc_predict=10), random_state=0)
         >>> model = model.fit(x, np.sin(6 * x[:, 0]))
         >>> data = report_data(model, x, np.sin(6 * x[:, 0]), columns=["time"])
         >>> data["inputs"][0]["name"], [entry["name"] for entry in data["metrics"]]
@@ -46,7 +50,6 @@ def report_data(
     """
     numbers, targets = np.asarray(X, np.float64), np.asarray(y)
     _check_one_target(targets)
-    names = _column_names(model, X, numbers.shape[1], columns)
     # What is predicted again for some of the rows would only repeat the warnings.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -58,21 +61,25 @@ def report_data(
             if isinstance(model, DeepGPClassifier)
             else number_findings(model, numbers, targets, measured)
         )
-    inputs = _inputs(numbers, names, model.relevance_)
+        inputs = inputs_of(model, numbers, _column_names(model, X, columns))
     data = {
         "version": __version__,
         "source": source,
         "model": type(model).__name__,
-        "data": {"n_rows": len(numbers), "n_inputs": len(names)},
-        "learning": _learning(model),
+        "data": {"n_rows": len(numbers), "n_inputs": len(inputs)},
+        "fit": _fit(model.fitted_),
+        "left_out": model.summary_,
+        "members": sorted(model.members_, key=lambda member: -member["weight"]),
+        "learning": _learning(model.fitted_),
         "inputs": inputs,
-        "configuration": dict(model.config_),
+        "configuration": _configuration(model),
         "warnings": _messages(caught),
         **findings,
     }
     data["target"]["name"] = str(target or getattr(y, "name", None) or "target")
-    for row in data["worst"]:
-        row["inputs"] = [float(value) for value in numbers[row["row"]]]
+    worst = numbers[[row["row"] for row in data["worst"]]]
+    for row, values in zip(data["worst"], values_of_rows(model, worst), strict=True):
+        row["inputs"] = values
     data = _plain(data)
     data["notes"] = [dataclasses.asdict(note) for note in all_notes(data)]
     return data
@@ -85,42 +92,42 @@ def _check_one_target(targets: np.ndarray) -> None:
         )
 
 
-def _column_names(model: Any, X: Any, n_inputs: int, columns: Sequence[str] | None) -> list[str]:
-    default = [f"column {number}" for number in range(n_inputs)]
-    found = getattr(X, "columns", getattr(model, "feature_names_in_", default))
-    names = [str(name) for name in (found if columns is None else columns)]
-    if len(names) != n_inputs:
-        raise ValueError(
-            f"`columns` must name the {n_inputs} columns of X; got {len(names)} names."
-        )
-    return names
+def _column_names(model: Any, X: Any, columns: Sequence[str] | None) -> Sequence[str] | None:
+    """Give names that somebody has chosen for the inputs; None where those of the fit serve."""
+    if columns is not None:
+        return columns
+    named = model.fitted_.encoder is not None or model.fitted_.names is not None
+    return None if named else getattr(X, "columns", None)
 
 
-def _inputs(X: np.ndarray, names: list[str], relevance: np.ndarray) -> list[dict[str, Any]]:
-    """Summarize each input, in the order of the columns."""
-    summaries = {
-        "relevance": relevance,
-        "min": X.min(axis=0),
-        "median": np.median(X, axis=0),
-        "mean": X.mean(axis=0),
-        "max": X.max(axis=0),
-        "std": X.std(axis=0),
-    }
-    return [
-        {"name": name, **{key: float(values[number]) for key, values in summaries.items()}}
-        for number, name in enumerate(names)
-    ]
-
-
-def _learning(model: Any) -> dict[str, Any]:
-    records = model.history_
+def _fit(fitted: Fitted) -> dict[str, Any]:
+    """Sum up what was fitted: one deep model, or members that predict together."""
+    alone = fitted.alone
     return {
-        "step": [record["step"] for record in records],
-        "bound": [-record["elbo"] / model.trained_weight_ for record in records],
-        "held_out_mnll": [record["held_out_mnll"] for record in records],
-        "n_steps": model.n_steps_,
-        "seconds": records[-1]["seconds"] if records else 0.0,
+        "n_layers": None if alone is None else alone.config.n_layers,
+        "seconds": sum(standing.seconds for standing in fitted.standings),
     }
+
+
+def _learning(fitted: Fitted) -> dict[str, Any] | None:
+    """How a deep model was trained; None where there is none."""
+    deep = fitted.deep
+    if deep is None or not deep.history:
+        return None
+    return {
+        "step": [record["step"] for record in deep.history],
+        "bound": [-record["elbo"] / deep.trained_weight for record in deep.history],
+        "held_out_mnll": [record["held_out_mnll"] for record in deep.history],
+        "n_steps": deep.n_steps,
+    }
+
+
+def _configuration(model: Any) -> dict[str, Any]:
+    """The settings of a deep model, else those of the estimator that somebody chose."""
+    if model.fitted_.deep is not None:
+        return dict(model.config_)
+    asked = model.get_params(deep=False)
+    return {name: asked[name] for name in _CHOSEN if asked.get(name) is not None}
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 from bochner.report.markup import escaped, number, percent, section, table
 
 N_INPUTS = 20
-"""Inputs listed at most, the most relevant ones."""
+"""Inputs listed at most, the most important ones."""
 N_CLASSES = 20
 """Classes up to which all confusions are shown; of more, the most frequent confusions."""
 
@@ -23,11 +23,11 @@ def confusion_section(data: dict[str, Any]) -> str:
 
 
 def worst_section(data: dict[str, Any]) -> str:
-    """List the rows with the lowest predictive density, with the values of the most relevant inputs."""
-    ranked = sorted(enumerate(data["inputs"]), key=lambda pair: -pair[1]["relevance"])
+    """List the rows with the lowest predictive density, with the values of the most important inputs."""
+    ranked = sorted(enumerate(data["inputs"]), key=lambda pair: -pair[1]["share"])
     shown = ranked[:_N_WORST_INPUTS]
     caption = (
-        "The rows that surprised the model most, counted from 0, with their most relevant inputs."
+        "The rows that surprised the model most, counted from 0, with their most important inputs."
     )
     if data["task"] == "classification":
         caption += " In brackets: the probability of the class."
@@ -36,7 +36,7 @@ def worst_section(data: dict[str, Any]) -> str:
         head = ["row", "observed", "predicted", "90% interval", "log density"]
         texts, cells = (0,), _number_cells
     rows = [
-        [str(row["row"]), *cells(row), *(number(row["inputs"][place]) for place, _ in shown)]
+        [str(row["row"]), *cells(row), *(_value(row["inputs"][place]) for place, _ in shown)]
         for row in data["worst"]
     ]
     head += [escaped(entry["name"]) for _, entry in shown]
@@ -47,9 +47,14 @@ def worst_section(data: dict[str, Any]) -> str:
 
 def data_section(data: dict[str, Any]) -> str:
     """Summarize the target and the inputs of the rows."""
-    inputs = sorted(data["inputs"], key=lambda entry: -entry["relevance"])
+    inputs = sorted(data["inputs"], key=lambda entry: -entry["share"])
     rows = [
-        [escaped(entry["name"]), f"{entry['relevance']:.2f}", *_statistics(entry)]
+        [
+            escaped(entry["name"]),
+            percent(entry["share"]),
+            percent(entry["missing"]) if entry["missing"] else "—",
+            *_statistics(entry),
+        ]
         for entry in inputs[:N_INPUTS]
     ]
     target, classes = data["target"], ""
@@ -57,18 +62,41 @@ def data_section(data: dict[str, Any]) -> str:
         classes = _class_counts(target["classes"], target["counts"], target["name"])
     else:
         name = "target" if target["name"] == "target" else f"{target['name']} (target)"
-        rows.insert(0, [escaped(name), "", *_statistics(target)])
+        rows.insert(0, [escaped(name), "", "—", *_statistics(target)])
     listed = table(
-        ["column", "relevance", "smallest", "median", "mean", "largest", "deviation"],
+        ["column", "share", "missing", "smallest", "median", "mean", "largest", "deviation"],
         rows,
         label="Columns",
-        caption="The most relevant inputs first.",
+        caption="The most important inputs first; the median of a category is its most frequent value.",
         kind="inputs",
     )
     more = len(inputs) - N_INPUTS
-    rest = f'<p class="remark">{more:,} less relevant inputs are not listed.</p>'
+    rest = f'<p class="remark">{more:,} less important inputs are not listed.</p>'
     title = f"Data: {data['data']['n_rows']:,} rows"
     return section("data", title, classes + listed + (rest if more > 0 else ""))
+
+
+def members_section(data: dict[str, Any]) -> str:
+    """List the members with their weights; nothing where one deep model was not compared with any."""
+    members = data["members"]
+    if len(members) < 2:
+        return ""
+    rows = [
+        [
+            escaped(member["name"]),
+            percent(member["weight"]) if member["weight"] else "none",
+            number(member["log_likelihood"]),
+            number(member["seconds"], 2),
+        ]
+        for member in members
+    ]
+    title = "Which members predict"
+    caption = (
+        "Predictions are the mixture of the members by these weights. The mean log-likelihood is that of rows that "
+        "each member had left out."
+    )
+    head = ["member", "weight", "left-out log-likelihood", "seconds"]
+    return section("members", title, table(head, rows, label=title, caption=caption))
 
 
 def configuration_section(data: dict[str, Any]) -> str:
@@ -77,7 +105,9 @@ def configuration_section(data: dict[str, Any]) -> str:
         f"<div><dt>{escaped(name)}</dt><dd>{escaped(_setting(value))}</dd></div>"
         for name, value in data["configuration"].items()
     )
-    return section("configuration", "Configuration", f'<dl class="settings">{entries}</dl>')
+    of_a_member = data["learning"] is not None and data["fit"]["n_layers"] is None
+    title = "Configuration of the deep member" if of_a_member else "Configuration"
+    return section("configuration", title, f'<dl class="settings">{entries}</dl>')
 
 
 def _number_cells(row: dict[str, Any]) -> list[str]:
@@ -93,7 +123,11 @@ def _class_cells(row: dict[str, Any]) -> list[str]:
 
 
 def _statistics(summary: dict[str, Any]) -> list[str]:
-    return [number(summary[name]) for name in _STATISTICS]
+    return [_value(summary[name]) for name in _STATISTICS]
+
+
+def _value(value: Any) -> str:
+    return escaped(number(value))
 
 
 def _confusion_table(classes: list[Any], confusions: list[list[int]]) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 from bochner.report.markup import printable
 from bochner.report.svg import COLORS, Drawing
 
-N_RELEVANT = 12
-"""Inputs drawn at most in the plot of relevance."""
+N_SHARES = 12
+"""Inputs drawn at most in the plot of their shares."""
 
 _LONGEST_NAME = 22
 
@@ -116,22 +116,22 @@ def learning_figure(learning: dict[str, Any]) -> str:
     return drawing.svg
 
 
-def relevance_figure(inputs: Sequence[dict[str, Any]]) -> str:
-    """Draw the most relevant inputs as bars."""
-    shown = sorted(inputs, key=lambda entry: -entry["relevance"])[:N_RELEVANT][::-1]
-    label = "Relevance of the inputs: " + ", ".join(
-        f"{entry['name']} {entry['relevance']:.2f}" for entry in reversed(shown)
+def shares_figure(inputs: Sequence[dict[str, Any]]) -> str:
+    """Draw the shares of the most important inputs as bars."""
+    shown = sorted(inputs, key=lambda entry: -entry["share"])[:N_SHARES][::-1]
+    label = "Shares of the inputs: " + ", ".join(
+        f"{entry['name']} {entry['share']:.0%}" for entry in reversed(shown)
     )
-    drawing = Drawing("relevance", printable(label), max(1.2 + 0.2 * len(shown), 1.6))
+    drawing = Drawing("shares", printable(label), max(1.2 + 0.2 * len(shown), 1.6))
     with drawing.on_axes() as axes:
         places = np.arange(len(shown))
-        values = [entry["relevance"] for entry in shown]
+        values = [100 * entry["share"] for entry in shown]
         axes.barh(places, values, height=0.66, color=COLORS["accent"])
         axes.set_yticks(places, [_short(entry["name"]) for entry in shown])
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
-        axes.set_xlim(0, 1)
-        axes.set_xlabel("relevance (largest: 1)")
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("share, %")
     return drawing.svg
 
 

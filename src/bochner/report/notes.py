@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 STATED_COVERAGE = 0.9
@@ -17,8 +17,8 @@ FEW_RECORDS = 10
 """Below this many records nothing is said about convergence."""
 SETTLED = 0.01
 """Change of the log-likelihood of a row, in nats, that is too small to train longer for."""
-RELEVANT, IRRELEVANT = 0.5, 0.1
-"""Relevance from which an input counts as relevant, and below which it hardly matters."""
+RELEVANT, IRRELEVANT = 0.5, 0.01
+"""An input is named from this part of the largest share on; below the second share it hardly matters."""
 MOSTLY_NOISE, MOSTLY_MODEL = 0.2, 0.5
 """Share of model uncertainty in the variance below which noise prevails, and from which the model does."""
 WORTHWHILE = 0.02
@@ -187,32 +187,29 @@ def sample_size(n_rows: int) -> Note | None:
     return Note("Few rows", "attention", text)
 
 
-def relevant_inputs(names: Sequence[str], relevance: Sequence[float], *, ard: bool) -> Note:
-    """Name the inputs that matter most, and those that hardly matter.
+def important_inputs(names: Sequence[str], shares: Sequence[float]) -> Note:
+    """Name the inputs that predictions vary with most, and those that hardly matter.
 
     Args:
         names: of the inputs.
-        relevance: of the inputs, relative to the largest.
-        ard: whether the model has a lengthscale for each input.
+        shares: of each input in what exchanged values change of the predicted mean.
 
     Example:
-        >>> from bochner.report.notes import relevant_inputs
-        >>> relevant_inputs(["age", "id"], [1.0, 0.01], ard=True).text
-        'The prediction changes most along “age”. It hardly changes along “id”.'
+        >>> from bochner.report.notes import important_inputs
+        >>> important_inputs(["age", "id", "city"], [0.8, 0.001, 0.199]).text
+        'Predictions vary most with “age” (80%). They hardly vary with “id”.'
     """
-    if not ard:
-        text = (
-            "The model has one lengthscale for all inputs (`ard=False`), so it does not rank them."
-        )
-        return Note("Inputs", "info", text)
-    ranked = sorted(zip(relevance, names, strict=True), key=lambda pair: -pair[0])
-    most = [name for value, name in ranked if value >= RELEVANT]
-    least = [name for value, name in reversed(ranked) if value < IRRELEVANT]
+    ranked = sorted(zip(shares, names, strict=True), key=lambda pair: -pair[0])
+    largest = ranked[0][0]
+    if largest == 0:
+        return Note("Inputs", "info", "Predictions do not vary with any input.")
+    most = [(name, share) for share, name in ranked if share >= RELEVANT * largest]
+    least = [name for share, name in reversed(ranked) if share < IRRELEVANT]
     if len(most) == len(names) > 1:
         return Note("Inputs", "info", "All inputs matter to a similar degree.")
-    text = f"The prediction changes most along {_listed(most)}."
+    text = f"Predictions vary most with {_listed([f'“{name}” ({share:.0%})' for name, share in most])}."
     if least:
-        text += f" It hardly changes along {_listed(least)}."
+        text += f" They hardly vary with {_listed([f'“{name}”' for name in least])}."
     return Note("Inputs", "info", text)
 
 
@@ -275,6 +272,35 @@ def gain_over_constant(
     return Note(topic, "good", f"{found}. {likelihood}")
 
 
+def left_out_rows(found: Mapping[str, float]) -> Note | None:
+    """Compare with simple models on rows that the fit has left out; say nothing where it has left out none.
+
+    Args:
+        found: mean log-likelihood of these rows under the fit, a constant and a linear model, and their number.
+
+    Example:
+        >>> from bochner.report.notes import left_out_rows
+        >>> left_out_rows({"log_likelihood": -1.0, "linear": -1.5, "constant": -2.0, "n_rows": 90}).verdict
+        'good'
+    """
+    simple = {name: found[name] for name in ("constant", "linear") if name in found}
+    if "log_likelihood" not in found or not simple:
+        return None
+    own, best = found["log_likelihood"], max(simple.values())
+    beside = " and ".join(f"{value:.4g} under a {name} one" for name, value in simple.items())
+    text = (
+        f"On {found['n_rows']:,.0f} rows that were left out of the fit, the mean log-likelihood is {own:.4g}, beside "
+        f"{beside}."
+    )
+    if own > best + WORTHWHILE:
+        return Note("Left-out rows", "good", text)
+    if own >= best - WORTHWHILE:
+        return Note("Left-out rows", "info", f"{text} A simple model does as well.")
+    return Note(
+        "Left-out rows", "attention", f"{text} Do not rely on a model that a simple one beats."
+    )
+
+
 def all_notes(data: dict[str, Any]) -> list[Note]:
     """Apply every rule to what `report_data` has collected."""
     metrics = {entry["name"]: entry for entry in data["metrics"]}
@@ -292,20 +318,24 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
                 calibration, metrics["coverage_90"]["value"], n_rows, data["target"]["counts"]
             )
         ),
-        convergence(
-            data["learning"]["bound"],
-            [value for value in data["learning"]["held_out_mnll"] if value is not None],
-        ),
+        left_out_rows(data["left_out"]),
+        _convergence_note(data["learning"]),
         sample_size(n_rows),
-        relevant_inputs(
+        important_inputs(
             [entry["name"] for entry in data["inputs"]],
-            [entry["relevance"] for entry in data["inputs"]],
-            ard=data["configuration"]["ard"],
+            [entry["share"] for entry in data["inputs"]],
         ),
         None if classes else kinds_of_uncertainty(data["epistemic_share"]),
         *(Note("Warning", "attention", text) for text in data["warnings"]),
     ]
     return [note for note in notes if note is not None]
+
+
+def _convergence_note(learning: dict[str, Any] | None) -> Note | None:
+    if learning is None:
+        return None
+    judged = [value for value in learning["held_out_mnll"] if value is not None]
+    return convergence(learning["bound"], judged)
 
 
 def _interval_notes(
@@ -319,13 +349,13 @@ def _interval_notes(
 
 
 def _listed(names: Sequence[str]) -> str:
-    quoted = [f"“{name}”" for name in names[:_SHOWN_NAMES]]
-    more = len(names) - len(quoted)
+    shown = list(names[:_SHOWN_NAMES])
+    more = len(names) - len(shown)
     if more:
-        quoted.append(f"{more:,} more")
-    if len(quoted) == 1:
-        return quoted[0]
-    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+        shown.append(f"{more:,} more")
+    if len(shown) == 1:
+        return shown[0]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _points(share: float) -> str:

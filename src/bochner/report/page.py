@@ -11,6 +11,7 @@ from bochner.report.details import (
     configuration_section,
     confusion_section,
     data_section,
+    members_section,
     worst_section,
 )
 from bochner.report.figures import (
@@ -18,8 +19,8 @@ from bochner.report.figures import (
     coverage_figure,
     learning_figure,
     predictions_figure,
-    relevance_figure,
     reliability_figure,
+    shares_figure,
 )
 from bochner.report.markup import escaped, number, percent, section, table
 
@@ -59,10 +60,10 @@ def report_page(
 
     Example:
         >>> import numpy as np
-        >>> from bochner import DeepGPRegressor
+        >>> from bochner import Deep, DeepGPRegressor
         >>> from bochner.report import report_page
         >>> x = np.linspace(0, 1, 50)[:, None]
-        >>> model = DeepGPRegressor(n_layers=1, max_steps=10, n_mc_predict=10, random_state=0)
+        >>> model = DeepGPRegressor(Deep(n_layers=1, max_steps=10, n_mc_predict=10), random_state=0)
         >>> model = model.fit(x, np.sin(6 * x[:, 0]))
         >>> report_page(model, x, np.sin(6 * x[:, 0]), source="waves.csv")[:15]
         '<!doctype html>'
@@ -94,6 +95,7 @@ def render_page(data: dict[str, Any]) -> str:
 <main>
 {_metrics_section(data)}
 {_notes_section(data["notes"])}
+{members_section(data)}
 {_plots(data)}
 {worst_section(data)}
 {data_section(data)}
@@ -106,13 +108,18 @@ def render_page(data: dict[str, Any]) -> str:
 
 
 def _summary(data: dict[str, Any]) -> str:
-    rows, inputs = data["data"]["n_rows"], data["data"]["n_inputs"]
-    setting = data["configuration"]
+    rows, inputs, fit = data["data"]["n_rows"], data["data"]["n_inputs"], data["fit"]
+    if fit["n_layers"] is None:
+        with_weight = sum(member["weight"] > 0 for member in data["members"])
+        made_of, trained = _counted(with_weight, "member"), "fitted"
+    else:
+        made_of = _counted(fit["n_layers"], "layer")
+        n_steps = 0 if data["learning"] is None else data["learning"]["n_steps"]
+        trained = f"trained for {_counted(n_steps, 'step')}"
     return (
-        f"{escaped(data['model'])} with {_counted(setting['n_layers'], 'layer')} predicts "
-        f"“{escaped(data['target']['name'])}” from {_counted(inputs, 'input')}. "
-        f"Judged on {_counted(rows, 'row')}; trained for {_counted(data['learning']['n_steps'], 'step')} "
-        f"in {number(float(data['learning']['seconds']), 2)} s."
+        f"{escaped(data['model'])} with {made_of} predicts “{escaped(data['target']['name'])}” from "
+        f"{_counted(inputs, 'input')}. Judged on {_counted(rows, 'row')}; {trained} in "
+        f"{number(float(fit['seconds']), 2)} s."
     )
 
 
@@ -159,17 +166,19 @@ def _with_code(text: str) -> str:
 
 
 def _plots(data: dict[str, Any]) -> str:
-    learning = _figure(
-        "learning",
-        "Learning curve",
-        learning_figure(data["learning"]),
-        "A curve that is flat at its end says that training had settled.",
-    )
-    relevance = _figure(
-        "relevance",
-        "Most relevant inputs",
-        relevance_figure(data["inputs"]),
-        "How fast predictions change along an input, by its inverse lengthscale.",
+    learning = ""
+    if data["learning"] is not None:
+        learning = _figure(
+            "learning",
+            "Learning curve of the deep model",
+            learning_figure(data["learning"]),
+            "A curve that is flat at its end says that training had settled.",
+        )
+    shares = _figure(
+        "shares",
+        "Most important inputs",
+        shares_figure(data["inputs"]),
+        "Share of each input in what predicted means change when the values of one are exchanged between rows.",
     )
     if data["task"] == "classification":
         calibration = _figure(
@@ -185,7 +194,7 @@ def _plots(data: dict[str, Any]) -> str:
             confidence_figure(data["calibration"]),
             "Rows by the probability of the predicted class; wrong predictions belong on the left.",
         )
-        return confusion_section(data) + _pair(calibration, confidence) + _pair(learning, relevance)
+        return confusion_section(data) + _pair(calibration, confidence) + _pair(learning, shares)
     n_rows, n_drawn = data["data"]["n_rows"], len(data["predictions"]["row"])
     drawn = f" {n_drawn:,} of {n_rows:,} rows, chosen at random." if n_drawn < n_rows else ""
     predictions = _figure(
@@ -200,7 +209,7 @@ def _plots(data: dict[str, Any]) -> str:
         coverage_figure(data["calibration"]),
         "On the diagonal, intervals hold what they promise; below it they are too narrow. The gray band is chance.",
     )
-    return _pair(predictions, calibration) + _pair(learning, relevance)
+    return _pair(predictions, calibration) + _pair(learning, shares)
 
 
 def _pair(left: str, right: str) -> str:

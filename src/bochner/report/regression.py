@@ -26,7 +26,7 @@ def number_findings(
     log_prob = np.asarray(model.log_prob(X, y))
     worst = np.argsort(log_prob, kind="stable")[:N_WORST]
     chosen = _chosen(len(observed))
-    counts = model.config_["likelihood"] == "poisson"
+    counts = model.likelihood == "poisson"
     epistemic, aleatoric = (float(np.mean(part)) for part in model.predict_variance(X[chosen]))
     predictions = _predictions(model, X, observed, chosen)
     return {

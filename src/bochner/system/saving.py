@@ -18,7 +18,7 @@ from safetensors import SafetensorError, deserialize
 from bochner.system.destination import Destination
 from bochner.version import __version__
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _HEADER, _DIGEST = "bochner", "digest"
 _LONGEST_HEAD = 100_000_000  # the limit of safetensors itself
 _DTYPES = {
@@ -95,7 +95,7 @@ def format_arrays(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -
         >>> from bochner.system.saving import format_arrays, parse_arrays
         >>> content = format_arrays({"a": np.zeros(2)}, {"kind": "example"})
         >>> parse_arrays(content, "example")[1]["format_version"]
-        1
+        2
     """
     ordered = {name: _storable(name, array) for name, array in arrays.items()}
     full = {**header, "format_version": FORMAT_VERSION, "bochner_version": __version__}

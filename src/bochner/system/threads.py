@@ -5,9 +5,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import scipy.linalg  # noqa: F401  XLA factorizes with its BLAS, which must be loaded to be limited
-from threadpoolctl import threadpool_limits
-
 _LIMITED = threading.Lock()
 
 
@@ -36,6 +33,9 @@ def blas_on_one_thread() -> Iterator[None]:
         ...     {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"} <= {1}
         True
     """
+    import scipy.linalg  # noqa: F401  XLA factorizes with its BLAS, which must be loaded to be limited
+    from threadpoolctl import threadpool_limits
+
     # Of trainings in several threads one alone sets the limit and takes it away: each would give back what it found.
     if not _LIMITED.acquire(blocking=False):
         yield

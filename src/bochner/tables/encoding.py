@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from bochner.tables.casting import Kind, TableError, convert, find_kind
-from bochner.tables.columns import COLUMNS, AbstractColumn
+from bochner.tables.columns import COLUMNS, AbstractColumn, Category
 from bochner.tables.targets import find_task, target_values
 
 __all__ = ["Encoder", "find_task", "target_values"]
@@ -103,6 +103,29 @@ class Encoder:
     def feature_names(self) -> list[str]:
         """The names of the encoded columns."""
         return [name for column in self.columns for name in column.feature_names]
+
+    @functools.cached_property
+    def sources(self) -> tuple[tuple[int, ...], ...]:
+        """The places of encoded columns that belong together: all dummies of a category, any other alone.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> from bochner.tables.encoding import Encoder
+            >>> Encoder.learn(pa.table({"age": [30, 50], "color": ["red", "blue"]})).sources
+            ((0,), (1, 2))
+        """
+        return tuple(places for own in self.sources_by_column for places in own)
+
+    @functools.cached_property
+    def sources_by_column(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The sources that each input column has become."""
+        found, start = [], 0
+        for column in self.columns:
+            places = range(start, start + len(column.feature_names))
+            own = [tuple(places)] if isinstance(column, Category) else [(p,) for p in places]
+            found.append(tuple(one for one in own if one))
+            start = places.stop
+        return tuple(found)
 
     def to_json(self) -> dict[str, Any]:
         """Give all that was learned as plain values."""

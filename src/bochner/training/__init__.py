@@ -3,8 +3,9 @@
 from bochner.training.budget import SCHEDULES, AbstractSchedule, Budget, Constant, Cosine, KLWeight
 from bochner.training.checkpoints import CheckpointError, Checkpoints, TrainingStoppedError
 from bochner.training.engine import AbstractEngine, OneDevice
-from bochner.training.loop import HeldOut, Trained, TrainingDivergedError, train
+from bochner.training.loop import Trained, TrainingDivergedError, train
 from bochner.training.progress import AbstractCallback, ProgressBar, Record
+from bochner.training.recorder import HeldOut
 from bochner.training.stages import Plan, Stage, trainable
 from bochner.training.tensorboard import TensorBoardLogger
 

@@ -1,34 +1,35 @@
 """The Laplace covariance, axis by axis, on ranks and categories: functions with steps along single columns."""
 
-import dataclasses
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
 from bochner.exact.kernels.base import (
-    AbstractKernel,
+    AbstractStationary,
+    Features,
     PullBack,
     Start,
-    deviation,
-    n_axes,
+    of_cosines,
+    onto,
+    start_of_lengthscales,
     sums_by_axis,
 )
-from bochner.exact.rows import Layout, Rows
+from bochner.exact.rows import MOST_CODES, Layout, Rows
 
 _BLOCK = 64
 
 
-@dataclasses.dataclass(frozen=True)
-class Laplace(AbstractKernel):
+class Laplace(AbstractStationary):
     """`k(x, x') = variance * exp(-sum_j |u_j - u_j'| / l_j)`, with u_j the rank of column j.
 
     For a category the distance is one where two values differ: a mismatch. It is the exponential kernel of Rahimi and
     Recht (2007), section 4, whose functions may be rough along one column and constant along others, as sums and
     products of steps are.
 
-    Attributes:
-        columns: the columns it sees, counted from zero; all where None.
+    Args:
+        *columns: the columns it sees, by name or counted from zero; all where none is given.
 
     Example:
         >>> import numpy as np
@@ -40,26 +41,19 @@ class Laplace(AbstractKernel):
         [[2.0, 0.736, 0.271, 0.1]]
     """
 
-    columns: tuple[int, ...] | None = None
-
     def start(self, layout: Layout, variance: float) -> Start:  # noqa: D102
-        n = n_axes(layout, self.columns)
-        values = np.append(np.log(variance), np.full(n, np.log(max(2.0, n / 3))))
-        return Start(values, np.append(2.0, np.full(n, deviation(n))), np.arange(n + 1) > 0)
+        n = self.seen(layout).n_axes
+        return start_of_lengthscales(n, variance, max(2.0, n / 3))
 
     def covariance(self, v, A: Rows, B: Rows) -> Float[np.ndarray, "a b"]:  # noqa: D102
         A, B = A.of_columns(self.columns), B.of_columns(self.columns)
-        rates, layout = np.exp(-v[1:]), A.layout
-        scale = rates[list(layout.rank_axes)]
-        # Without ranks the distances are zero.
-        D = cdist(A.ranks * scale, B.ranks * scale, "cityblock")
+        rates, layout, xp = np.exp(-v[1:]), A.layout, A.xp
+        scale = rates[list(layout.rank_axes)][None]
+        D = _city_block(A.ranks * scale, B.ranks * scale, xp)
         for j, axis in enumerate(layout.code_axes):
-            D += rates[axis] * np.not_equal.outer(A.codes[:, j], B.codes[:, j])
-        np.subtract(v[0], D, out=D)
-        return np.exp(D, out=D)
-
-    def diagonal(self, v, A: Rows) -> Float[np.ndarray, " a"]:  # noqa: D102
-        return np.full(len(A), np.exp(v[0]))
+            D += rates[axis] * xp.not_equal(A.codes[:, j, None], B.codes[None, :, j])
+        D = xp.subtract(v[0], D, **onto(D))
+        return xp.exp(D, **onto(D))
 
     def with_pull_back(self, v, A: Rows) -> tuple[Float[np.ndarray, "a a"], PullBack]:  # noqa: D102
         K = self.covariance(v, A, A)
@@ -79,6 +73,41 @@ class Laplace(AbstractKernel):
             return np.append(total, slopes * rates)
 
         return K, pull_back
+
+    def features(self, v, layout: Layout, n: int) -> Features:  # noqa: D102
+        seen, rates = self.seen(layout), np.exp(-v[1:])
+        scale = rates[list(seen.rank_axes)][None]
+
+        def scaled(A: Rows) -> Any:
+            return A.of_columns(self.columns).ranks * scale
+
+        smooth = of_cosines(v, scaled, scale.shape[1], np.random.Generator.standard_cauchy, n)
+
+        def draw(rng: np.random.Generator) -> Any:
+            return smooth.draw(rng), [_signs(rng, rates[axis], n) for axis in seen.code_axes]
+
+        def at(A: Rows, drawn: Any) -> Any:
+            found, codes = smooth.at(A, drawn[0]), A.of_columns(self.columns).codes
+            for j, signs in enumerate(drawn[1]):
+                found = found * A.xp.asarray(signs)[codes[:, j]]
+            return found
+
+        return Features(draw, at)
+
+
+def _city_block(a, b, xp) -> Float[np.ndarray, "a b"]:
+    """Compute distances, zeros where there are no columns."""
+    # In JAX a sum that the compiler makes without the array under it.
+    return cdist(a, b, "cityblock") if xp is np else xp.sum(xp.abs(a[:, None] - b[None]), axis=2)
+
+
+def _signs(rng: np.random.Generator, rate: float, n: int) -> np.ndarray:
+    """Draw signs of the values of a category, for each feature: equal for all values, or one for each.
+
+    With the first in a share `exp(-rate)` of the features, the mean product of two different values' signs is that.
+    """
+    signs = 2 * rng.integers(0, 2, size=(MOST_CODES, n), dtype=np.int8) - 1
+    return np.where(rng.uniform(size=(1, n)) < np.exp(-rate), signs[:1], signs)
 
 
 def _weighted_distances(W, U) -> Float[np.ndarray, " ranks"]:

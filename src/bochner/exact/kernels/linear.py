@@ -1,27 +1,31 @@
 """The linear covariance with a variance a column, and the constant one."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bochner.exact.columns import Columns
 from bochner.exact.kernels.base import (
     AbstractKernel,
+    AbstractOfColumns,
+    Features,
     PullBack,
     Start,
     deviation,
-    n_axes,
     sums_by_axis,
 )
+from bochner.exact.kernels.inputs import Inputs
 from bochner.exact.rows import Layout, Rows
 
 
-@dataclasses.dataclass(frozen=True)
-class Linear(AbstractKernel):
+class Linear(AbstractOfColumns):
     """`k(x, x') = sum_j variance_j z_j z_j'`, with z_j the standardized column j.
 
-    Attributes:
-        columns: the columns it sees, counted from zero; all where None.
+    Args:
+        *columns: the columns it sees, by name or counted from zero; all where none is given.
 
     Example:
         >>> import numpy as np
@@ -33,32 +37,39 @@ class Linear(AbstractKernel):
         [[2.0, -2.0], [-2.0, 2.0]]
     """
 
-    columns: tuple[int, ...] | None = None
-
     def start(self, layout: Layout, variance: float) -> Start:  # noqa: D102
-        n = n_axes(layout, self.columns)
+        n = self.seen(layout).n_axes
         values = np.full(n, np.log(0.6 * variance / max(n, 1)))
         return Start(values, np.full(n, deviation(n)), np.zeros(n, bool))
 
     def covariance(self, v, A: Rows, B: Rows) -> Float[np.ndarray, "a b"]:  # noqa: D102
         A, B = A.of_columns(self.columns), B.of_columns(self.columns)
-        return (A.numbers * self._variances(v, A)) @ B.numbers.T
+        return (A.numbers * _variances(v, A.layout)[None]) @ B.numbers.T
 
     def diagonal(self, v, A: Rows) -> Float[np.ndarray, " a"]:  # noqa: D102
         A = A.of_columns(self.columns)
-        return A.numbers**2 @ self._variances(v, A)
+        return A.numbers**2 @ _variances(v, A.layout)
 
     def with_pull_back(self, v, A: Rows) -> tuple[Float[np.ndarray, "a a"], PullBack]:  # noqa: D102
-        A = A.of_columns(self.columns)
+        Z, layout = A.of_columns(self.columns).numbers, self.seen(A.layout)
 
         def pull_back(G):
-            slopes = np.sum(A.numbers * (G @ A.numbers), axis=0) * self._variances(v, A)
-            return sums_by_axis(slopes, A.layout.number_axes, len(v))
+            slopes = np.sum(Z * (G @ Z), axis=0) * _variances(v, layout)
+            return sums_by_axis(slopes, layout.number_axes, len(v))
 
-        return (A.numbers * self._variances(v, A)) @ A.numbers.T, pull_back
+        return self.covariance(v, A, A), pull_back
 
-    def _variances(self, v, A: Rows) -> Float[np.ndarray, " numbers"]:
-        return np.exp(v)[list(A.layout.number_axes)]
+    def features(self, v, layout: Layout, n: int) -> Features:  # noqa: D102
+        deviations = _variances(v / 2, self.seen(layout))[:, None]
+
+        def draw(rng: np.random.Generator) -> Any:
+            return deviations * rng.normal(size=(len(deviations), n))
+
+        return Features(draw, lambda A, slopes: A.of_columns(self.columns).numbers @ slopes)
+
+
+def _variances(v, layout: Layout) -> Float[np.ndarray, " numbers"]:
+    return np.exp(v)[list(layout.number_axes)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,10 +89,25 @@ class Constant(AbstractKernel):
         return Start(np.full(1, np.log(0.2 * variance)), np.full(1, 2.0), np.zeros(1, bool))
 
     def covariance(self, v, A: Rows, B: Rows) -> Float[np.ndarray, "a b"]:  # noqa: D102
-        return np.full((len(A), len(B)), np.exp(v[0]))
+        return A.xp.full((*A.numbers.shape[:1], *B.numbers.shape[:1]), np.exp(v[0]))
 
     def diagonal(self, v, A: Rows) -> Float[np.ndarray, " a"]:  # noqa: D102
-        return np.full(len(A), np.exp(v[0]))
+        return A.xp.full(A.numbers.shape[:1], np.exp(v[0]))
 
     def with_pull_back(self, v, A: Rows) -> tuple[Float[np.ndarray, "a a"], PullBack]:  # noqa: D102
         return self.covariance(v, A, A), lambda G: np.full(1, G.sum() * np.exp(v[0]))
+
+    def features(self, v, layout: Layout, n: int) -> Features:  # noqa: D102
+        return Features(
+            lambda rng: (),
+            lambda A, _: A.xp.full((*A.numbers.shape[:1], n), np.exp(v[0] / 2)),
+        )
+
+    def resolved(self, inputs: Inputs, columns: Columns) -> "Constant":  # noqa: D102
+        return self
+
+    def called(self, names: Sequence[str], columns: Columns) -> "Constant":  # noqa: D102
+        return self
+
+    def __str__(self) -> str:
+        return "constant"

@@ -1,29 +1,28 @@
 """The RBF covariance with a lengthscale a column: smooth functions."""
 
-import dataclasses
-
 import numpy as np
 from jaxtyping import Float
 
 from bochner.exact.kernels.base import (
-    AbstractKernel,
+    AbstractStationary,
+    Features,
     PullBack,
     Start,
-    deviation,
-    n_axes,
+    of_cosines,
+    onto,
+    start_of_lengthscales,
     sums_by_axis,
 )
 from bochner.exact.rows import Layout, Rows
 
 
-@dataclasses.dataclass(frozen=True)
-class RBF(AbstractKernel):
+class RBF(AbstractStationary):
     """`k(x, x') = variance * exp(-sum_j (z_j - z_j')^2 / (2 l_j^2))`, with z_j the standardized column j.
 
     A category is as many columns as it has values, of one lengthscale.
 
-    Attributes:
-        columns: the columns it sees, counted from zero; all where None.
+    Args:
+        *columns: the columns it sees, by name or counted from zero; all where none is given.
 
     Example:
         >>> import numpy as np
@@ -35,28 +34,16 @@ class RBF(AbstractKernel):
         [[1.0, 0.607], [0.607, 1.0]]
     """
 
-    columns: tuple[int, ...] | None = None
-
     def start(self, layout: Layout, variance: float) -> Start:  # noqa: D102
-        n = n_axes(layout, self.columns)
-        values = np.append(np.log(variance), np.full(n, np.log(1.5 * max(n, 1) ** 0.5)))
-        return Start(values, np.append(2.0, np.full(n, deviation(n))), np.arange(n + 1) > 0)
+        n = self.seen(layout).n_axes
+        return start_of_lengthscales(n, variance, 1.5 * max(n, 1) ** 0.5)
 
     def covariance(self, v, A: Rows, B: Rows) -> Float[np.ndarray, "a b"]:  # noqa: D102
-        a, b = self._scaled(v, A), self._scaled(v, B)
-        K = a @ b.T
-        K -= 0.5 * np.sum(a**2, axis=1)[:, None]
-        K -= 0.5 * np.sum(b**2, axis=1)[None, :]
-        np.minimum(K, 0.0, out=K)
-        K += v[0]
-        return np.exp(K, out=K)
-
-    def diagonal(self, v, A: Rows) -> Float[np.ndarray, " a"]:  # noqa: D102
-        return np.full(len(A), np.exp(v[0]))
+        return gaussian(v[0], self._scaled(v, A), self._scaled(v, B), A.xp)
 
     def with_pull_back(self, v, A: Rows) -> tuple[Float[np.ndarray, "a a"], PullBack]:  # noqa: D102
-        K, a = self.covariance(v, A, A), self._scaled(v, A)
-        axes = A.of_columns(self.columns).layout.number_axes
+        a, axes = self._scaled(v, A), self.seen(A.layout).number_axes
+        K = gaussian(v[0], a, a, np)
 
         def pull_back(G):
             W = G * K
@@ -66,6 +53,20 @@ class RBF(AbstractKernel):
 
         return K, pull_back
 
+    def features(self, v, layout: Layout, n: int) -> Features:  # noqa: D102
+        width = len(self.seen(layout).number_axes)
+        return of_cosines(v, lambda A: self._scaled(v, A), width, np.random.Generator.normal, n)
+
     def _scaled(self, v, A: Rows) -> Float[np.ndarray, "a numbers"]:
         A = A.of_columns(self.columns)
-        return A.numbers * np.exp(-v[1:])[list(A.layout.number_axes)]
+        return A.numbers * np.exp(-v[1:])[list(A.layout.number_axes)][None]
+
+
+def gaussian(log_variance, a, b, xp) -> Float[np.ndarray, "a b"]:
+    """Compute `variance * exp(-|a_i - b_j|^2 / 2)` for all rows of a and of b."""
+    K = a @ b.T
+    K -= 0.5 * xp.sum(a**2, axis=1)[:, None]
+    K -= 0.5 * xp.sum(b**2, axis=1)[None, :]
+    K = xp.minimum(K, 0.0, **onto(K))
+    K += log_variance
+    return xp.exp(K, **onto(K))

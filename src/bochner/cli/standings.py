@@ -1,0 +1,53 @@
+"""Which members predict, and how each did on rows that it had left out: for people and for machines."""
+
+import dataclasses
+from typing import Any
+
+from rich.table import Table as RichTable
+
+from bochner.cli.common import in_words
+from bochner.system.terminal import PlainConsole, harmless
+
+
+def standings(fitted: Any) -> dict[str, Any]:
+    """Give members and left-out rows of a fit for JSON.
+
+    Example:
+        >>> from bochner import DeepGPRegressor, Linear
+        >>> from bochner.cli.standings import standings
+        >>> model = DeepGPRegressor(Linear(), random_state=0).fit([[1.0], [2.0], [3.0]], [1.0, 2.1, 3.0])
+        >>> found = standings(model.fitted_)
+        >>> found["left_out"]["n_rows"], sorted(found["members"][0])
+        (3, ['log_likelihood', 'name', 'seconds', 'weight'])
+    """
+    members = [dataclasses.asdict(one) for one in _ranked(fitted)]
+    counts = {name: int(value) for name, value in fitted.summary.items() if name == "n_rows"}
+    return {"members": members, "left_out": {**fitted.summary, **counts}}
+
+
+def in_a_line(fitted: Any) -> dict[str, str]:
+    """Say how the whole did on rows left out, beside simple models; nothing where there were none."""
+    found = dict(fitted.summary)
+    if not found:
+        return {}
+    beside = [f"{name} {found[name]:.4g}" for name in ("linear", "constant") if name in found]
+    about = ", ".join([*beside, f"{found['n_rows']:,.0f} rows"])
+    return {"left-out log-likelihood": f"{found['log_likelihood']:.4g} ({about})"}
+
+
+def show_members(fitted: Any) -> None:
+    """Print a table of the members with weight; nothing where there is but one."""
+    members = [one for one in _ranked(fitted) if one.weight > 0]
+    if len(members) < 2:
+        return
+    table = RichTable("member", title="Members that predict together", title_justify="left")
+    for head in ("weight", "left-out log-likelihood"):
+        table.add_column(head, justify="right")
+    for one in members:
+        weight = f"{one.weight:.2f}" if one.weight >= 0.005 else "<0.01"
+        table.add_row(harmless(one.name), weight, in_words(one.log_likelihood))
+    PlainConsole().print(table)
+
+
+def _ranked(fitted: Any) -> list[Any]:
+    return sorted(fitted.standings, key=lambda one: -one.weight)

@@ -1,0 +1,1 @@
+"""From settings and checked rows to a fitted deep model."""

@@ -1,0 +1,87 @@
+"""What a fit gives: all that predicts, is saved and is told."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bochner.fitting.deep_fit import DeepFit
+from bochner.fitting.sources import Reader
+from bochner.fitting.task import AbstractTask, Classification
+from bochner.members.predictors import (
+    AbstractPredictor,
+    DeepClassifier,
+    DeepRegressor,
+)
+from bochner.members.stack import Standing
+from bochner.tables.encoding import Encoder
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted estimator without its parameters.
+
+    Attributes:
+        task: of the targets.
+        predictor: of encoded rows.
+        d_in: columns of the matrix that goes in.
+        seed: of everything random.
+        names: of those columns, where they have some.
+        encoder: makes the matrix from a table of named columns; None where a matrix was given.
+        target: name of the target's column, where it has one.
+        standings: how each member did on rows that it has left out.
+        summary: left-out metrics of the whole.
+        total_weight: of the rows seen.
+        background: some training rows, by which effects of columns are found.
+    """
+
+    task: AbstractTask
+    predictor: AbstractPredictor
+    d_in: int
+    seed: int
+    names: tuple[str, ...] | None = None
+    encoder: Encoder | None = None
+    target: str | None = None
+    standings: tuple[Standing, ...] = ()
+    summary: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    total_weight: float = 0.0
+    background: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def deep(self) -> DeepFit | None:
+        """The first deep model that takes part, if any."""
+        found = self.predictor.deep
+        return found[0] if found else None
+
+    @property
+    def alone(self) -> DeepFit | None:
+        """The deep model that predicts alone, if one does."""
+        predictor = self.predictor
+        return predictor.fit if isinstance(predictor, DeepRegressor | DeepClassifier) else None
+
+    @property
+    def n_rows_held(self) -> int:
+        """How many training rows it holds, encoded, for models in the space of rows and for effects of columns."""
+        held = [part.n_rows_held for part in self.predictor.in_rows]
+        return max([len(self.background), *held])
+
+    @property
+    def reader(self) -> Reader:
+        """How tables are read for it."""
+        classes = self.task.classes if isinstance(self.task, Classification) else None
+        return Reader(self.encoder, self.names, self.d_in, classes)
+
+    @property
+    def sources(self) -> tuple[tuple[int, ...], ...]:
+        """The columns of the matrix that belong together."""
+        if self.encoder is None:
+            return tuple((place,) for place in range(self.d_in))
+        return self.encoder.sources
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns of the matrix."""
+        if self.encoder is not None:
+            return self.encoder.feature_names
+        return list(self.names or (f"column {i}" for i in range(self.d_in)))

@@ -1,0 +1,258 @@
+"""A fitted estimator as named arrays and JSON, and back; on the way back every value is checked before it is used."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bochner.exact.matrix import MatrixColumns
+from bochner.exact.storing import parts_from_stored, parts_to_stored
+from bochner.fitting.json_forms import classes_from, classes_to_json
+from bochner.fitting.storing import deep_from_stored, deep_to_stored
+from bochner.fitting.task import AbstractTask, Classification, Regression
+from bochner.members.fitted import Fitted
+from bochner.members.parts import AbstractPart, DeepPart, RowsPart
+from bochner.members.predictors import (
+    AbstractPredictor,
+    DeepClassifier,
+    DeepRegressor,
+    SideBySide,
+    StackClassifier,
+    StackRegressor,
+)
+from bochner.members.stack import Standing
+from bochner.system.saving import ModelFileError
+from bochner.system.taking import listed, named, taken
+from bochner.tables.encoding import Encoder
+
+_FIELDS = {
+    "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
+}  # fmt: skip
+_MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
+_SUMMARY = {"log_likelihood", "n_rows", "constant", "linear"}
+
+Arrays = dict[str, np.ndarray]
+
+
+def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
+    """Give all of a fitted estimator as named arrays and plain values."""
+    arrays, predictor = _predictor_to_stored(fitted.predictor)
+    arrays |= {"background": np.asarray(fitted.background, np.float64)}
+    described = {
+        "task": _task_to_json(fitted.task),
+        "d_in": fitted.d_in,
+        "seed": fitted.seed,
+        "names": None if fitted.names is None else list(fitted.names),
+        "encoder": None if fitted.encoder is None else fitted.encoder.to_json(),
+        "target": None if fitted.target is None else str(fitted.target),
+        "standings": [dataclasses.asdict(standing) for standing in fitted.standings],
+        "summary": dict(fitted.summary),
+        "total_weight": fitted.total_weight,
+        "predictor": predictor,
+    }
+    return arrays, described
+
+
+def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
+    """Make what `fitted_to_stored` took apart, or raise a `ModelFileError` that says what does not fit."""
+    stored = named(stored, _FIELDS, "a fitted estimator")
+    task = _task_from(taken(stored, "task", dict))
+    d_in = taken(stored, "d_in", int, lambda v: 0 < v < 2**31, "a count")
+    names, encoder = stored["names"], None
+    if names is not None and (
+        not isinstance(names, list)
+        or len(names) != d_in
+        or not all(isinstance(name, str) for name in names)
+    ):
+        raise ModelFileError(f"its names of columns are not {d_in} texts.")
+    if stored["encoder"] is not None:
+        encoder = Encoder.from_json(taken(stored, "encoder", dict))
+        if len(encoder.feature_names) != d_in:
+            raise ModelFileError(
+                f"its encoding gives {len(encoder.feature_names)} columns where there are {d_in}."
+            )
+    target = None if stored["target"] is None else taken(stored, "target", str)
+    rest = dict(arrays)
+    background = rest.pop("background", np.zeros((0, d_in)))
+    if (
+        background.dtype != np.float64
+        or background.shape[1:] != (d_in,)
+        or not (len(background) <= _MOST_BACKGROUND and np.all(np.isfinite(background)))
+    ):
+        raise ModelFileError(f"its background is not some rows of {d_in} numbers.")
+    predictor = _predictor_from(rest, taken(stored, "predictor", dict), task, d_in)
+    return Fitted(
+        task=task,
+        predictor=predictor,
+        d_in=d_in,
+        seed=taken(stored, "seed", int, lambda v: 0 <= v < 2**32, "a seed"),
+        names=None if names is None else tuple(names),
+        encoder=encoder,
+        target=target,
+        standings=tuple(_standing_from(one) for one in taken(stored, "standings", list)),
+        summary=_summary_from(taken(stored, "summary", dict)),
+        total_weight=taken(
+            stored, "total_weight", float, lambda v: 0 <= v < math.inf, "finite, not below 0"
+        ),
+        background=background,
+    )
+
+
+def _task_to_json(task: AbstractTask) -> dict[str, Any]:
+    if isinstance(task, Classification):
+        return {"classes": classes_to_json(task.classes)}
+    assert isinstance(task, Regression)
+    return dataclasses.asdict(task)
+
+
+def _task_from(stored: dict[str, Any]) -> AbstractTask:
+    if "classes" in stored:
+        return Classification(
+            classes_from(taken(named(stored, {"classes"}, "a task"), "classes", dict))
+        )
+    named(stored, {"n_targets", "one_target"}, "a task")
+    n_targets = taken(stored, "n_targets", int, lambda v: 0 < v <= _MOST_TARGETS, "a count")
+    one = taken(stored, "one_target", bool, lambda v: n_targets == 1 or not v, "false for several")
+    return Regression(n_targets, one)
+
+
+def _standing_from(stored: Any) -> Standing:
+    stored = named(stored, {field.name for field in dataclasses.fields(Standing)}, "a member")
+    weight = taken(stored, "weight", float, lambda v: 0 <= v <= 1, "a share")
+    return Standing(
+        taken(stored, "name", str),
+        taken(stored, "log_likelihood", float),
+        weight,
+        taken(stored, "seconds", float),
+    )
+
+
+def _summary_from(stored: dict[str, Any]) -> dict[str, float]:
+    unknown = stored.keys() - _SUMMARY
+    if unknown:
+        raise ModelFileError(f"its summary holds {listed(unknown)}.")
+    return {name: taken(stored, name, float) for name in stored}
+
+
+def _predictor_to_stored(predictor: AbstractPredictor) -> tuple[Arrays, dict[str, Any]]:
+    if isinstance(predictor, DeepRegressor | DeepClassifier):
+        arrays, described = deep_to_stored(predictor.fit)
+        return arrays, {"kind": "deep", "deep": described}
+    if isinstance(predictor, SideBySide):
+        arrays, targets = {}, []
+        for number, target in enumerate(predictor.targets):
+            own, described = _predictor_to_stored(target)
+            arrays |= _prefixed(f"target.{number}.", own)
+            targets.append(described)
+        return arrays, {"kind": "side by side", "targets": targets}
+    assert isinstance(predictor, StackRegressor | StackClassifier)
+    return _stack_to_stored(predictor)
+
+
+def _stack_to_stored(stack: StackRegressor | StackClassifier) -> tuple[Arrays, dict[str, Any]]:
+    """Models in the space of rows are stored together, as they share rows."""
+    arrays, parts, in_rows = {}, [], [one for one in stack.parts if isinstance(one, RowsPart)]
+    for number, part in enumerate(stack.parts):
+        if isinstance(part, DeepPart):
+            own, described = deep_to_stored(part.fit)
+            arrays |= _prefixed(f"part.{number}.", own)
+            parts.append({"kind": "deep", "deep": described})
+        else:
+            parts.append({"kind": "rows"})
+    described = None
+    if in_rows:
+        own, models = parts_to_stored([one.part for one in in_rows])
+        arrays |= _prefixed("rows.", own)
+        columns = in_rows[0].columns.to_json()
+        described = {"models": models, "columns": columns, "extent": list(in_rows[0].extent)}
+    weights = [float(weight) for weight in stack.weights]
+    return arrays, {"kind": "stack", "weights": weights, "parts": parts, "rows": described}
+
+
+def _predictor_from(
+    arrays: Arrays, stored: dict[str, Any], task: AbstractTask, d_in: int
+) -> AbstractPredictor:
+    kind = stored.get("kind")
+    if kind == "deep":
+        named(stored, {"kind", "deep"}, "a deep model")
+        fit = deep_from_stored(arrays, taken(stored, "deep", dict), task)
+        if fit.d_in != d_in:
+            raise ModelFileError(f"a deep model takes {fit.d_in} columns where there are {d_in}.")
+        return DeepClassifier(fit) if task.classification else DeepRegressor(fit)
+    if kind == "side by side":
+        named(stored, {"kind", "targets"}, "several targets")
+        targets = taken(stored, "targets", list, lambda v: len(v) == task.n_columns, "one a target")
+        found = [
+            _predictor_from(_own(arrays, f"target.{number}."), one, Regression(), d_in)
+            for number, one in enumerate(targets)
+        ]
+        _check_none_left(arrays)
+        return SideBySide(tuple(found))  # pyright: ignore[reportArgumentType]
+    if kind == "stack":
+        return _stack_from(arrays, stored, task, d_in)
+    raise ModelFileError("it names no known kind of predictor.")
+
+
+def _stack_from(
+    arrays: Arrays, stored: dict[str, Any], task: AbstractTask, d_in: int
+) -> AbstractPredictor:
+    named(stored, {"kind", "weights", "parts", "rows"}, "a stack")
+    if task.n_columns != 1:
+        raise ModelFileError("a stack is for one target.")
+    described = taken(stored, "parts", list, lambda v: 0 < len(v) <= _MOST_MEMBERS, "not empty")
+    weights = taken(stored, "weights", list, lambda v: len(v) == len(described), "one a member")
+    if not all(type(weight) is float and 0 < weight <= 1 for weight in weights):
+        raise ModelFileError("its weights are not all shares.")
+    if not math.isclose(sum(weights), 1.0, rel_tol=1e-6):
+        raise ModelFileError("its weights do not add up to one.")
+    in_rows = []
+    if stored["rows"] is not None:
+        in_rows = _rows_parts_from(_own(arrays, "rows."), stored["rows"], task, d_in)
+    waiting, parts = iter(in_rows), []
+    for number, one in enumerate(described):
+        if not isinstance(one, dict) or one.get("kind") not in ("deep", "rows"):
+            raise ModelFileError("one of its members is of no known kind.")
+        if one["kind"] == "rows":
+            part: AbstractPart | None = next(waiting, None)
+            if part is None:
+                raise ModelFileError("it lacks one of its members.")
+        else:
+            own = _own(arrays, f"part.{number}.")
+            fit = deep_from_stored(own, taken(one, "deep", dict), task)
+            if fit.d_in != d_in:
+                raise ModelFileError(f"a member takes {fit.d_in} columns where there are {d_in}.")
+            part = DeepPart(fit)
+        parts.append(part)
+    if next(waiting, None) is not None:
+        raise ModelFileError("it has a member without weight.")
+    _check_none_left(arrays)
+    kind = StackClassifier if task.classification else StackRegressor
+    return kind(tuple(parts), np.array(weights))
+
+
+def _rows_parts_from(arrays: Arrays, stored: Any, task: AbstractTask, d_in: int) -> list[RowsPart]:
+    stored = named(stored, {"models", "columns", "extent"}, "models of rows")
+    columns = MatrixColumns.from_json(stored["columns"], d_in)
+    n_classes = task.n_outputs if task.classification else 0
+    models = parts_from_stored(arrays, stored["models"], layout=columns.layout, n_classes=n_classes)
+    extent = taken(stored, "extent", list, lambda v: len(v) == 2, "two numbers")
+    if not all(type(one) is float and math.isfinite(one) for one in extent):
+        raise ModelFileError("the extent of its targets is not two numbers.")
+    return [RowsPart(columns, model, (extent[0], extent[1])) for model in models]
+
+
+def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
+    return {f"{prefix}{name}": array for name, array in arrays.items()}
+
+
+def _own(arrays: Arrays, prefix: str) -> Arrays:
+    """Take out the arrays of a part."""
+    names = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
+
+
+def _check_none_left(arrays: Arrays) -> None:
+    if arrays:
+        raise ModelFileError(f"it holds arrays that do not belong to it: {listed(arrays)}.")

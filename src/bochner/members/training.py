@@ -1,0 +1,109 @@
+"""What all members of a stack learn from, and by which rows they are judged."""
+
+import dataclasses
+import functools
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bochner.exact import rows as exact_rows
+from bochner.exact.folds import folds_of_groups
+from bochner.exact.kernels import Inputs
+from bochner.exact.matrix import MatrixColumns
+from bochner.exact.sizes import whole_groups
+from bochner.fitting.held_out import Named
+from bochner.fitting.rows import Rows
+from bochner.fitting.settling import Asked
+from bochner.fitting.task import AbstractTask
+
+FOLDS_BELOW = 4_000
+"""Rows below which each row is left out once; of more, some are held out."""
+
+_SHARE_HELD_OUT, _MOST_HELD_OUT = 0.1, 2_000
+N_FOLDS = 5
+
+Sources = tuple[tuple[int, ...], ...]
+"""The columns of the matrix that each column of the table has become: one, or the dummies of a category."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Training:
+    """Rows for one target or for classes, none of weight zero.
+
+    Attributes:
+        rows: to learn from.
+        task: of the target.
+        sources: which columns of the matrix belong together.
+        asked: likelihood, seed and session of the call; its settings are those of no member.
+        groups: the group of each row, which leaves as a whole; None where only equal rows belong together.
+        given: rows to judge by in place of training rows.
+        named: names for messages.
+        called: the columns as a user calls them, for kernels; by their places where None.
+    """
+
+    rows: Rows
+    task: AbstractTask
+    sources: Sources
+    asked: Asked
+    groups: Int[np.ndarray, " n"] | None = None
+    given: Rows | None = None
+    named: Named = dataclasses.field(default_factory=Named)
+    called: Inputs | None = None
+
+    @property
+    def inputs(self) -> Inputs:
+        """The columns as kernels name them."""
+        return self.called or Inputs(tuple((place,) for place in range(len(self.sources))))
+
+    @functools.cached_property
+    def columns(self) -> MatrixColumns:
+        """What models in the space of rows make of the matrix."""
+        return MatrixColumns.learn(self.rows.X, self.sources)
+
+    @functools.cached_property
+    def encoded(self) -> exact_rows.Rows:
+        """The rows as such models see them."""
+        return self.columns(self.rows.X)
+
+    @functools.cached_property
+    def group_numbers(self) -> Int[np.ndarray, " n"]:
+        """The number of each row's group."""
+        if self.groups is None:
+            return self.encoded.groups()
+        return np.unique(self.groups, return_inverse=True)[1]
+
+    @functools.cached_property
+    def judged(self) -> Int[np.ndarray, " judged"]:
+        """Numbers of the training rows that members leave out and are judged by; all of a small table."""
+        n = len(self.rows)
+        if n < FOLDS_BELOW:
+            return np.arange(n)
+        wanted = min(round(_SHARE_HELD_OUT * n), _MOST_HELD_OUT)
+        return whole_groups(self.group_numbers, wanted, self.asked.seed)[0]
+
+    @functools.cached_property
+    def judged_rows(self) -> Rows:
+        """The rows that members are judged by."""
+        return self.rows[self.judged] if self.given is None else self.given
+
+    @functools.cached_property
+    def folds(self) -> Int[np.ndarray, " n"]:
+        """The fold of each row, for members that are fitted once for each fold."""
+        return folds_of_groups(self.group_numbers, N_FOLDS, self.asked.seed)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Candidate:
+    """A fitted member before it has a weight.
+
+    Attributes:
+        name: that users see.
+        part: the member.
+        left_out: log density or probability of each judged row, which the member has not seen.
+        seconds: that it took.
+    """
+
+    name: str
+    part: object
+    left_out: Float[np.ndarray, " judged"]
+    seconds: float
