@@ -106,11 +106,9 @@ def test_estimators_train_on_several_devices(tmp_path):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(250, 2))
     y = np.sin(X[:, 0]) + X[:, 1]
-    options = {
-        "objective": "elbo", "max_steps": 50, "n_layers": 1, "n_random_features": 10, "random_state": 0,
-    }  # fmt: skip
-    one = DeepGPRegressor(Deep(**options)).fit(X, y)
-    both = DeepGPRegressor(Deep(**options), distributed=Synchronous(2)).fit(X, y)
+    deep = Deep(objective="elbo", max_steps=50, n_layers=1, n_random_features=10)
+    one = DeepGPRegressor(deep, random_state=0).fit(X, y)
+    both = DeepGPRegressor(deep, random_state=0, distributed=Synchronous(2)).fit(X, y)
     np.testing.assert_allclose(one.predict(X), both.predict(X), rtol=1e-3, atol=1e-4)
     assert all(len(leaf.sharding.device_set) == 1 for leaf in jax.tree.leaves(both.model_))
     both.save(tmp_path / "model.bochner")
