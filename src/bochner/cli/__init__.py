@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from bochner.cli.calibrate import calibrate
 from bochner.cli.check import check
 from bochner.cli.common import EXIT_CODES
 from bochner.cli.datasets import datasets
@@ -27,7 +28,9 @@ app = typer.Typer(
     help="Deep Gaussian processes through random features: predictions with honest uncertainty.",
     epilog=EXIT_CODES,
 )
-for function in (fit, predict, evaluate, explain, check, report, info, sample, export, demo):
+for function in (
+    fit, predict, evaluate, calibrate, explain, check, report, info, sample, export, demo,
+):  # fmt: skip
     app.command()(function)
 app.add_typer(datasets, name="datasets")
 

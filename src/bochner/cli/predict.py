@@ -7,9 +7,12 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from bochner.cli.calibrate import values_of_groups
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.progress import counted
 from bochner.cli.writing import open_output, table_output
+
+_BETWEEN = "|"
 
 
 @command
@@ -30,6 +33,10 @@ def predict(
     draws: Annotated[
         int | None, typer.Option(min=1, help="Functions drawn; as at the fit by default.")
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of groups, for a model calibrated by groups."),
+    ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column of TABLE to copy; repeat.")
     ] = None,
@@ -38,6 +45,8 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Predict each row of TABLE: mean, std and interval, or class and one probability a class.
+
+    A calibrated model of classes adds the set of classes that holds the right one as often as --coverage says.
 
     The table is read, predicted and written a part at a time, whatever its size.
     """
@@ -61,7 +70,8 @@ def predict(
         ):
             _check_kept(keep or [], batch, table)
             kept = {name: batch.column(name) for name in keep or []}
-            found = columns(fitted, X, coverage, levels)
+            labels = None if groups is None else values_of_groups(batch, groups, table)
+            found = columns(fitted, X, coverage, levels, labels)
             _check_distinct(kept, found)
             if samples:
                 drawn = fitted.sample_y(X, samples, random_state=_row_seed(seed, n_rows))
@@ -77,14 +87,14 @@ def predict(
 
 
 def _number_columns(
-    model: Any, X: np.ndarray, coverage: float, levels: list[float]
+    model: Any, X: np.ndarray, coverage: float, levels: list[float], groups: list[Any] | None
 ) -> dict[str, Any]:
     if getattr(model, "n_targets_", 1) > 1:
         raise ValueError("the model has several targets; predict with it in Python.")
     ends = [(1 - coverage) / 2, (1 + coverage) / 2]
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage must lie strictly between 0 and 1; got {coverage}.")
-    found = model.predict_summary(X, [*ends, *levels])
+    found = model.predict_summary(X, [*ends, *levels], groups=groups)
     quantiles = found["quantiles"]
     named = {f"q{level:g}": quantiles[:, 2 + i] for i, level in enumerate(levels)}
     return {
@@ -97,15 +107,20 @@ def _number_columns(
 
 
 def _class_columns(
-    model: Any, X: np.ndarray, coverage: float, levels: list[float]
+    model: Any, X: np.ndarray, coverage: float, levels: list[float], groups: list[Any] | None
 ) -> dict[str, Any]:
     probabilities = model.predict_proba(X)
     labels = model.classes_.tolist()
     chosen = [labels[i] for i in probabilities.argmax(axis=1)]
-    return {
+    found = {
         "class": chosen,
         **{f"probability_{label}": probabilities[:, i] for i, label in enumerate(labels)},
     }
+    if model.fitted_.calibration is not None or groups is not None:
+        sets = model.predict_set(X, coverage, groups=groups)
+        names = np.array([str(label) for label in labels], dtype=object)
+        found["set"] = [_BETWEEN.join(names[row]) for row in sets]
+    return found
 
 
 def _levels(text: str | None) -> list[float]:

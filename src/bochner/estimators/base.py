@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bochner.estimators.calibrated import CalibratedMixin
 from bochner.estimators.explained import ExplainedMixin
 from bochner.estimators.found import FoundMixin
 from bochner.estimators.functions import DrawnFunction
@@ -36,7 +37,9 @@ from bochner.members.fitted import Fitted
 from bochner.tables.encoding import Encoder
 
 
-class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=ABCMeta):
+class BaseDeepGP(
+    PlotsMixin, ExplainedMixin, CalibratedMixin, FoundMixin, Parameters, metaclass=ABCMeta
+):
     """The way to a fit, and what regression and classification predict alike."""
 
     fitted_: Fitted

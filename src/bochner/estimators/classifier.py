@@ -7,9 +7,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
 from bochner.estimators.base import BaseDeepGP
+from bochner.estimators.calibrated import check_groups, groups_of
 from bochner.fitting.inputs import check_labels, check_weights
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
+from bochner.members.conformal import class_sets
 from bochner.members.predictors import AbstractClassifier
 from bochner.prediction.scores import ClassificationScores
 
@@ -159,6 +161,26 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, groups: Any = None) -> np.ndarray:
+        """Predict which classes are plausible: the most probable ones that together have the coverage, one at least.
+
+        They carry a guarantee after `calibrate`, and none before.
+
+        Args:
+            X: rows to predict.
+            coverage: probability that the class is among them.
+            groups: the group of each row, for sets calibrated by group, or the name of its column in a table.
+
+        Returns:
+            Truth values, a column for each class in the order of `classes_`.
+        """
+        if not 0 < coverage < 1:
+            raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
+        labels = groups_of(X, groups)
+        probabilities = self.predict_proba(X)
+        check_groups(labels, len(probabilities))
+        return class_sets(self.fitted_, probabilities, coverage, labels)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw classes from the predictive distribution, samples along the last axis.

@@ -6,9 +6,11 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from bochner.estimators.base import BaseDeepGP
+from bochner.estimators.calibrated import check_groups, groups_of
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
+from bochner.members.conformal import summary
 from bochner.members.predictors import AbstractRegressor
 from bochner.prediction.scores import RegressionScores
 
@@ -112,14 +114,17 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         found = self._summary(X, ())
         return (found["mean"], found["std"]) if return_std else found["mean"]
 
-    def predict_summary(self, X: Any, quantiles: Any) -> dict[str, np.ndarray]:
+    def predict_summary(
+        self, X: Any, quantiles: Any, *, groups: Any = None
+    ) -> dict[str, np.ndarray]:
         """Predict `mean`, `std` and `quantiles` of y in one pass over the rows.
 
         Args:
             X: rows to predict.
             quantiles: levels between 0 and 1.
+            groups: the group of each row, for quantiles calibrated by group, or the name of its column in a table.
         """
-        found = self._summary(X, _checked_levels(quantiles))
+        found = self._summary(X, _checked_levels(quantiles), groups)
         return {name: found[name] for name in ("mean", "std", "quantiles")}
 
     def predict_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -131,30 +136,37 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         found = self._summary(X, ())
         return found["epistemic"], found["aleatoric"]
 
-    def predict_quantiles(self, X: Any, quantiles: Any) -> np.ndarray:
+    def predict_quantiles(self, X: Any, quantiles: Any, *, groups: Any = None) -> np.ndarray:
         """Predict quantiles of y, along the last axis.
 
         Args:
             X: rows to predict.
             quantiles: levels between 0 and 1.
+            groups: as in `predict_summary`.
         """
-        return self._summary(X, _checked_levels(quantiles))["quantiles"]
+        return self._summary(X, _checked_levels(quantiles), groups)["quantiles"]
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+    def predict_interval(self, X: Any, coverage: float = 0.9, *, groups: Any = None) -> np.ndarray:
         """Predict central intervals of y: lower and upper end along the last axis.
+
+        They carry a guarantee after `calibrate`, and none before.
 
         Args:
             X: rows to predict.
             coverage: probability that y lies inside.
+            groups: as in `predict_summary`.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
-        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
+        ends = [(1 - coverage) / 2, (1 + coverage) / 2]
+        return self.predict_quantiles(X, ends, groups=groups)
 
-    def _summary(self, X: Any, levels: Any) -> dict[str, np.ndarray]:
+    def _summary(self, X: Any, levels: Any, groups: Any = None) -> dict[str, np.ndarray]:
+        labels = groups_of(X, groups)
         X = self._checked_inputs(X)
+        check_groups(labels, len(X))
         with self.on_device():
-            found = self._predictor.summary(X, levels)
+            found = summary(self.fitted_, X, levels, labels)
         found["std"] = np.sqrt(found["epistemic"] + found["aleatoric"])
         return {name: self._regression.shaped(values) for name, values in found.items()}
 
@@ -178,7 +190,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            found = self._predictor.summary(rows.X, _ENDS)
+            found = summary(self.fitted_, rows.X, _ENDS)
             density = self._predictor.log_density(rows)
             key = key_for("sample", self.fitted_.seed)
             samples = self._predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)

@@ -205,3 +205,24 @@ def rows_with_targets(
     if n_rows == 0:
         raise TableError(f"{source} has no rows.")
     return np.concatenate(inputs)[:max_rows], np.concatenate(targets)[:max_rows]
+
+
+def column_of(source: Any, name: str) -> list[Any]:
+    """Read one column of a table as Python's values.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from bochner.fitting.sources import column_of
+        >>> column_of(pa.table({"a": [1, 2], "b": ["x", None]}), "b")
+        ['x', None]
+    """
+    if not is_source(source, encoded=True):
+        raise ValueError(
+            f"{name!r} names a column, so X must be a table; give an array with one entry for each row."
+        )
+    table = _opened(source)
+    if name not in table.schema.names:
+        raise TableError(
+            f"{table.name} has no column {name!r}; its columns are {table.schema.names}."
+        )
+    return [value for batch in table.batches([name]) for value in batch.column(0).to_pylist()]

@@ -9,6 +9,7 @@ import numpy as np
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.sources import Reader
 from bochner.fitting.task import AbstractTask, Classification
+from bochner.members.calibration import Calibration
 from bochner.members.predictors import (
     AbstractPredictor,
     DeepClassifier,
@@ -34,6 +35,7 @@ class Fitted:
         summary: left-out metrics of the whole.
         total_weight: of the rows seen.
         background: some training rows, by which effects of columns are found.
+        calibration: scores of rows that no part of the fit has seen; None where there are none.
     """
 
     task: AbstractTask
@@ -47,6 +49,7 @@ class Fitted:
     summary: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     total_weight: float = 0.0
     background: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    calibration: Calibration | None = None
 
     @property
     def deep(self) -> DeepFit | None:

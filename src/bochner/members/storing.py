@@ -12,6 +12,7 @@ from bochner.exact.storing import parts_from_stored, parts_to_stored
 from bochner.fitting.json_forms import classes_from, classes_to_json
 from bochner.fitting.storing import deep_from_stored, deep_to_stored
 from bochner.fitting.task import AbstractTask, Classification, Regression
+from bochner.members.calibration_storing import calibration_from_stored, calibration_to_stored
 from bochner.members.fitted import Fitted
 from bochner.members.parts import AbstractPart, DeepPart, RowsPart
 from bochner.members.predictors import (
@@ -29,7 +30,11 @@ from bochner.tables.encoding import Encoder
 
 _FIELDS = {
     "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
+    "calibration",
 }  # fmt: skip
+_ADDED_LATER = {"calibration": None}
+"""What files of the same format may lack, with what its absence says."""
+
 _MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
 _SUMMARY = {"log_likelihood", "n_rows", "constant", "linear"}
 
@@ -40,6 +45,8 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
     """Give all of a fitted estimator as named arrays and plain values."""
     arrays, predictor = _predictor_to_stored(fitted.predictor)
     arrays |= {"background": np.asarray(fitted.background, np.float64)}
+    of_calibration, calibration = calibration_to_stored(fitted.calibration)
+    arrays |= of_calibration
     described = {
         "task": _task_to_json(fitted.task),
         "d_in": fitted.d_in,
@@ -51,12 +58,15 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
         "summary": dict(fitted.summary),
         "total_weight": fitted.total_weight,
         "predictor": predictor,
+        "calibration": calibration,
     }
     return arrays, described
 
 
 def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
     """Make what `fitted_to_stored` took apart, or raise a `ModelFileError` that says what does not fit."""
+    if isinstance(stored, dict):
+        stored = {**_ADDED_LATER, **stored}
     stored = named(stored, _FIELDS, "a fitted estimator")
     task = _task_from(taken(stored, "task", dict))
     d_in = taken(stored, "d_in", int, lambda v: 0 < v < 2**31, "a count")
@@ -82,6 +92,7 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
         or not (len(background) <= _MOST_BACKGROUND and np.all(np.isfinite(background)))
     ):
         raise ModelFileError(f"its background is not some rows of {d_in} numbers.")
+    calibration = calibration_from_stored(rest, stored["calibration"], task)
     predictor = _predictor_from(rest, taken(stored, "predictor", dict), task, d_in)
     return Fitted(
         task=task,
@@ -97,6 +108,7 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
             stored, "total_weight", float, lambda v: 0 <= v < math.inf, "finite, not below 0"
         ),
         background=background,
+        calibration=calibration,
     )
 
 

@@ -62,6 +62,7 @@ def report_data(
             else number_findings(model, numbers, targets, measured)
         )
         inputs = inputs_of(model, numbers, _column_names(model, X, columns))
+    calibration = model.fitted_.calibration
     data = {
         "version": __version__,
         "source": source,
@@ -69,6 +70,7 @@ def report_data(
         "data": {"n_rows": len(numbers), "n_inputs": len(inputs)},
         "fit": _fit(model.fitted_),
         "left_out": model.summary_,
+        "calibrated": None if calibration is None else calibration.in_words(),
         "members": sorted(model.members_, key=lambda member: -member["weight"]),
         "learning": _learning(model.fitted_),
         "inputs": inputs,

@@ -318,6 +318,7 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
                 calibration, metrics["coverage_90"]["value"], n_rows, data["target"]["counts"]
             )
         ),
+        _calibrated_note(data["calibrated"]),
         left_out_rows(data["left_out"]),
         _convergence_note(data["learning"]),
         sample_size(n_rows),
@@ -329,6 +330,13 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
         *(Note("Warning", "attention", text) for text in data["warnings"]),
     ]
     return [note for note in notes if note is not None]
+
+
+def _calibrated_note(calibrated: str | None) -> Note | None:
+    if calibrated is None:
+        return None
+    text = f"Intervals and sets were calibrated {calibrated}: on rows like those they hold what they say."
+    return Note("Calibration", "info", text)
 
 
 def _convergence_note(learning: dict[str, Any] | None) -> Note | None:
