@@ -17,6 +17,7 @@ from bochner.cli.info import info
 from bochner.cli.predict import predict
 from bochner.cli.report import report
 from bochner.cli.sample import sample
+from bochner.cli.update import update
 from bochner.version import __version__
 
 app = typer.Typer(
@@ -29,7 +30,7 @@ app = typer.Typer(
     epilog=EXIT_CODES,
 )
 for function in (
-    fit, predict, evaluate, calibrate, explain, check, report, info, sample, export, demo,
+    fit, predict, evaluate, calibrate, update, explain, check, report, info, sample, export, demo,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(datasets, name="datasets")

@@ -1,7 +1,6 @@
 """What both estimators share: parameters, the way to a fit, drawn functions, saving."""
 
 import contextlib
-import dataclasses
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from bochner.estimators.calibrated import CalibratedMixin
 from bochner.estimators.explained import ExplainedMixin
 from bochner.estimators.found import FoundMixin
 from bochner.estimators.functions import DrawnFunction
+from bochner.estimators.learning_on import LearningOnMixin
 from bochner.estimators.parameters import Parameters
 from bochner.estimators.plots import PlotsMixin
 from bochner.fitting.config import check_whole_number
@@ -32,13 +32,19 @@ from bochner.fitting.sources import (
     rows_with_targets,
 )
 from bochner.fitting.task import AbstractTask
-from bochner.members.fit import Form, fit, fit_large, fit_rows_to_come
+from bochner.members.fit import Form, fit, fit_large
 from bochner.members.fitted import Fitted
 from bochner.tables.encoding import Encoder
 
 
 class BaseDeepGP(
-    PlotsMixin, ExplainedMixin, CalibratedMixin, FoundMixin, Parameters, metaclass=ABCMeta
+    PlotsMixin,
+    ExplainedMixin,
+    CalibratedMixin,
+    FoundMixin,
+    Parameters,
+    LearningOnMixin,
+    metaclass=ABCMeta,
 ):
     """The way to a fit, and what regression and classification predict alike."""
 
@@ -193,18 +199,6 @@ class BaseDeepGP(
 
     def _weights_of(self, y: np.ndarray, task: AbstractTask) -> np.ndarray:
         return np.ones(len(y))
-
-    def _fit_more(self, X: Any, y: Any, sample_weight: Any, task: AbstractTask | None) -> Self:
-        before = self.fitted_ if hasattr(self, "fitted_") else None
-        X, y = self._read_if_named(X, y)
-        X = check_X(self, X, reset=before is None)
-        if task is None:
-            task = self._task_of(y, X) if before is None else before.task
-        rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
-        form = self._form() if before is None else Form(before.encoder, before.names, before.target)
-        asked = dataclasses.replace(self._asked(), goes_on=True)
-        with asked.session.on_device():
-            return self._with(fit_rows_to_come(self.members, asked, before, rows, task, form))
 
     def prepared(self, X: Any, y: Any) -> tuple[Asked, Rows, AbstractTask, Form]:
         """Check arrays for a fit, for those who fit in their own way: what is asked, rows, task and form."""

@@ -125,9 +125,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "DeepGPClassifier":
-        """Learn from further rows with a deep model, with the scaling of the first call.
-
-        Each call trains for the whole budget.
+        """Fit at the first call, and `update` at further ones: scikit-learn's name for it.
 
         Args:
             X: further rows.
@@ -141,7 +139,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
                 np.asarray(y) if classes is None else np.asarray(classes),
                 remedy="Name all classes in `classes`.",
             )
-        return self._fit_more(X, y, sample_weight, task)
+        return self._fit_or_update(X, y, sample_weight, task)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probability of each class, in the order of `classes_`.

@@ -93,16 +93,14 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         return self.fitted_.predictor
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
-        """Learn from further rows with a deep model, with the scaling of the first call.
-
-        Each call trains for the whole budget.
+        """Fit at the first call, and `update` at further ones: scikit-learn's name for it.
 
         Args:
             X: further rows.
             y: their targets.
             sample_weight: how often each row counts.
         """
-        return self._fit_more(X, y, sample_weight, None)
+        return self._fit_or_update(X, y, sample_weight, None)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict the mean of y, and its standard deviation, noise included, if asked.

@@ -47,7 +47,7 @@ _BUILDING_ERRORS = (
 )  # fmt: skip
 _FIELDS_OF_PARTS = {
     "regression": {"name", "of", "transform", "process", "noise", "noise_model", "tails"},
-    "classes": {"name", "of", "functions", "offsets", "frequencies", "temperature"},
+    "classes": {"name", "of", "functions", "offsets", "frequencies", "temperature", "strength"},
 }
 _FIELDS_OF_FUNCTIONS = {
     "exact": {"covariance", "rows", "targets", "noise"},
@@ -155,6 +155,7 @@ class _Writer:
             "offsets": None if functions is None else functions.offsets.tolist(),
             "frequencies": part.frequencies.tolist(),
             "temperature": float(part.temperature),
+            "strength": None if part.strength is None else float(part.strength),
         }
 
     def functions(self, processes: Sequence[Any]) -> int:
@@ -246,6 +247,8 @@ class _Reader:
         return taken(self.stored, kind, list)
 
     def part(self, stored: Any) -> Part | ClassPart:
+        if isinstance(stored, dict) and stored.get("kind") == "classes":
+            stored = {"strength": None, **stored}  # files of the same format may lack it
         kind, stored = object_of_kind(stored, _FIELDS_OF_PARTS, "a model")
         name = taken(stored, "name", str, lambda v: len(v) <= 200, "short")
         of = taken(stored, "of", str, lambda v: v in get_args(Kind), "a kind of model")
@@ -296,7 +299,11 @@ class _Reader:
         elif stored["offsets"] is not None:
             raise ModelFileError("it holds offsets of functions that it has not.")
         temperature = number_from(stored, "temperature", 0.01, 100.0)
-        return ClassPart(name, of, functions, frequencies, temperature, np.zeros((0, n_classes)))
+        strength = None
+        if stored["strength"] is not None:
+            strength = number_from(stored, "strength", 1e-6, 1e3)
+        left_out = np.zeros((0, n_classes))
+        return ClassPart(name, of, functions, frequencies, temperature, left_out, strength)
 
     def _several(self, stored: dict[str, Any], name: str, n: int) -> tuple[Any, ...]:
         processes = self.functions[self._place(stored, name, len(self.functions))]
