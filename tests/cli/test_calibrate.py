@@ -69,3 +69,23 @@ def test_a_column_of_groups_that_is_not_there_is_named(call, flats, tmp_path):
     words = ("calibrate", flats / "price", flats / "held.csv", "-o", tmp_path / "m")
     assert "no column 'region'" in call(*words, "--groups", "region", code=1).output
     assert not (tmp_path / "m").exists()
+
+
+def test_novelty_is_a_column_of_its_own(call, flats, tmp_path):
+    words = ("--target", "price", "--members", "exact", "--ignore", "id", "--quiet")
+    make_frame(60).to_csv(tmp_path / "few.csv", index=False)
+    call("fit", tmp_path / "few.csv", "--model", tmp_path / "m", *words)
+    call("predict", tmp_path / "m", flats / "new.csv", "-o", tmp_path / "p.csv", "--novelty")
+    found = pd.read_csv(tmp_path / "p.csv")["novelty"]
+    np.testing.assert_allclose(found, load(tmp_path / "m").novelty(flats / "new.csv"), rtol=1e-9)
+
+
+def test_intervals_by_folds_are_those_of_python(call, flats, tmp_path):
+    words = ("--target", "price", "--members", "linear", "--ignore", "id", "--quiet")
+    call("fit", flats / "old.csv", "--model", tmp_path / "m", "--folds", 2, *words)
+    predicted = ("predict", tmp_path / "m", flats / "new.csv", "-o", tmp_path / "p.csv")
+    call(*predicted, "--method", "cross", "--coverage", 0.8)
+    wanted = load(tmp_path / "m").predict_interval(flats / "new.csv", 0.8, method="cross")
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")[["lower", "upper"]], wanted)
+    words = ("predict", flats / "color", flats / "new.csv", "-o", tmp_path / "q.csv")
+    assert "for regression" in call(*words, "--method", "cross", code=1).output

@@ -1,5 +1,7 @@
 """Further rows: models in the space of rows are then those of all rows at once at the same hyper-parameters."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -37,8 +39,12 @@ def fitted_classes(request):
     return model, to_parts(model)
 
 
-def again(parts):
+def again(parts) -> Any:
     return from_parts(*parts)
+
+
+def parts_of(model) -> list[Any]:
+    return list(model.fitted_.predictor.parts)
 
 
 def conditioned(process, rows, targets, noise):
@@ -62,7 +68,7 @@ def noise_of_all(member):
 def assert_conditioned_on_all(model, before):
     """Compare with processes of all rows, made anew."""
     compared = 0
-    for new, old in zip(model.fitted_.predictor.parts, before.fitted_.predictor.parts, strict=True):
+    for new, old in zip(parts_of(model), parts_of(before), strict=True):
         rows, part = old.columns(X), old.part
         wanted = conditioned(part.process, rows, part.transform(Y), noise_of_all(old))
         for own, other in zip(new.part.process.predict(rows), wanted.predict(rows), strict=True):
@@ -81,13 +87,13 @@ def test_numbers_are_those_of_all_rows_at_once(fitted):
 
 def test_an_exact_process_is_that_of_linear_algebra():
     model = DeepGPRegressor(Linear(), random_state=0).fit(X[:N], Y[:N])
-    member = model.fitted_.predictor.parts[0]
+    member = parts_of(model)[0]
     rows, t, noise = member.columns(X), member.part.transform(Y), noise_of_all(member)
     kernel, v = member.part.process.kernel, member.part.process.v
     K = kernel.covariance(v, rows, rows)
     mean = K @ np.linalg.solve(K + np.diag(noise), t)
     variance = np.diag(K - K @ np.linalg.solve(K + np.diag(noise), K))
-    found = model.update(X[N:], Y[N:]).fitted_.predictor.parts[0].part.process.predict(rows)
+    found = parts_of(model.update(X[N:], Y[N:]))[0].part.process.predict(rows)
     np.testing.assert_allclose(found[0], mean, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(found[1], variance, rtol=1e-5, atol=1e-7)
 
@@ -96,10 +102,10 @@ def test_forgotten_rows_are_those_of_more_noise(fitted):
     model, parts = fitted
     updated = again(parts).update(X[N:75], Y[N:75], forgetting=0.02)
     updated.update(X[75:], Y[75:], forgetting=0.02)
-    before = model.fitted_.predictor.parts
+    before = parts_of(model)
     # What was fitted is forgotten from the first further row on.
     age = np.concatenate([np.full(N, 30.0), np.arange(29.0, -1, -1)])
-    for new, old in zip(updated.fitted_.predictor.parts, before, strict=True):
+    for new, old in zip(parts_of(updated), before, strict=True):
         rows, part = old.columns(X), old.part
         noise = noise_of_all(old) / 0.98**age
         if isinstance(part.process, LandmarkProcess):  # what landmarks miss of a row fades with it
@@ -121,8 +127,8 @@ def test_classes_are_those_of_all_rows_at_once(fitted_classes):
     model, parts = fitted_classes
     updated = again(parts).update(X[N:75], CLASSES[N:75]).update(X[75:], CLASSES[75:])
     labels = np.searchsorted(model.classes_, CLASSES)
-    before = model.fitted_.predictor.parts
-    for new, old in zip(updated.fitted_.predictor.parts, before, strict=True):
+    before = parts_of(model)
+    for new, old in zip(parts_of(updated), before, strict=True):
         rows, functions = old.columns(X), old.part.functions
         targets, noise = dirichlet_targets(labels, 3, old.part.strength)
         for c, process in enumerate(functions.processes):
@@ -137,7 +143,7 @@ def test_constants_are_those_of_all_rows():
     of_numbers = DeepGPRegressor(Constant(), random_state=0).fit(X[:N], Y[:N])
     of_numbers.update(X[N:], Y[N:])
     kinds = {Standardized: 0, Log: 0, YeoJohnson: 0}
-    for member in of_numbers.fitted_.predictor.parts:
+    for member in parts_of(of_numbers):
         transform = member.part.transform
         kinds[type(transform)] += 1
         t = transform(Y)

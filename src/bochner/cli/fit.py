@@ -34,6 +34,12 @@ def fit(
             metavar="COLUMN", help="Column whose rows of one value are left out together."
         ),
     ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Fit anew without each of so many folds, for `predict --method cross`."
+        ),
+    ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column not to learn from; repeat.")
     ] = None,
@@ -190,6 +196,8 @@ def fit(
     except Exception as error:
         _say_how_to_resume(error)
         raise
+    if folds is not None:
+        estimator.cross_fit(source, column, folds)
     if place is None:
         return
     place.write_or_rescue(format_arrays(*to_parts(estimator)))

@@ -33,10 +33,17 @@ def predict(
     draws: Annotated[
         int | None, typer.Option(min=1, help="Functions drawn; as at the fit by default.")
     ] = None,
+    method: Annotated[
+        str, typer.Option(help="Of the interval: model, or cross after `fit --folds`.")
+    ] = "model",
     groups: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column of groups, for a model calibrated by groups."),
     ] = None,
+    novelty: Annotated[
+        bool,
+        typer.Option("--novelty", help="Add how far each row is from the training rows, 0 to 1."),
+    ] = False,
     keep: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column of TABLE to copy; repeat.")
     ] = None,
@@ -61,6 +68,8 @@ def predict(
     columns = _class_columns if hasattr(fitted, "classes_") else _number_columns
     if levels and columns is _class_columns:
         raise ValueError("--quantiles is for regression; this model predicts classes.")
+    if method != "model" and columns is _class_columns:
+        raise ValueError("--method is for regression; this model predicts classes.")
     n_rows = 0
 
     def predicted() -> Iterator[pa.RecordBatch]:
@@ -72,6 +81,13 @@ def predict(
             kept = {name: batch.column(name) for name in keep or []}
             labels = None if groups is None else values_of_groups(batch, groups, table)
             found = columns(fitted, X, coverage, levels, labels)
+            if method != "model":
+                encoded = fitted.fitted_.encoder is None
+                source = X if encoded else pa.Table.from_batches([batch])
+                ends = fitted.predict_interval(source, coverage, method=method, groups=labels)
+                found |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+            if novelty:
+                found["novelty"] = fitted.novelty(X)
             _check_distinct(kept, found)
             if samples:
                 drawn = fitted.sample_y(X, samples, random_state=_row_seed(seed, n_rows))

@@ -34,6 +34,7 @@ from bochner.fitting.sources import (
 from bochner.fitting.task import AbstractTask
 from bochner.members.fit import Form, fit, fit_large
 from bochner.members.fitted import Fitted
+from bochner.members.novelty import novelty
 from bochner.tables.encoding import Encoder
 
 
@@ -306,6 +307,18 @@ class BaseDeepGP(
         """
         X, y = self._read_if_named(X, y)
         return super().score(X, y, sample_weight)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def novelty(self, X: Any) -> np.ndarray:
+        """Tell how far each row is from the training rows: from 0, where they say all, to 1, where they say nothing.
+
+        It is the share of the prior variance of the members' functions that the training rows leave open.
+
+        Args:
+            X: rows.
+        """
+        X = self._checked_inputs(X)
+        with self.on_device():
+            return novelty(self.fitted_, X)
 
     def _samples(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         check_whole_number("n_samples", n_samples)

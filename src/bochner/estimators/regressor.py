@@ -7,6 +7,8 @@ from sklearn.base import RegressorMixin
 
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.calibrated import check_groups, groups_of
+from bochner.estimators.crossed import CrossedMixin
+from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
@@ -18,7 +20,7 @@ _ENDS = (0.05, 0.95)
 _SAMPLES_FOR_CRPS = 200
 
 
-class DeepGPRegressor(RegressorMixin, BaseDeepGP):
+class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
     """Regression with honest uncertainty for raw tables, by deep and shallow Gaussian processes.
 
     By default the members that suit the size of the table are fitted, each predicts rows that it has left out, and
@@ -144,7 +146,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         """
         return self._summary(X, _checked_levels(quantiles), groups)["quantiles"]
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, *, groups: Any = None) -> np.ndarray:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, method: str = "model", groups: Any = None
+    ) -> np.ndarray:
         """Predict central intervals of y: lower and upper end along the last axis.
 
         They carry a guarantee after `calibrate`, and none before.
@@ -152,10 +156,18 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         Args:
             X: rows to predict.
             coverage: probability that y lies inside.
+            method: `"model"`, or `"cross"`: from fits without each fold (`cross_fit`). With `coverage` 1 - a these hold
+                y with a probability of at least 1 - 2 a, less `sqrt(2 / n)` at most for n training rows (Barber et al.,
+                2021), and of about 1 - a as a rule.
             groups: as in `predict_summary`.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
+        check_choice("method", method, ["model", "cross"])
+        if method == "cross":
+            if groups is not None:
+                raise ValueError('`groups` are for `method="model"` after `calibrate`.')
+            return self._cross_interval(X, coverage)
         ends = [(1 - coverage) / 2, (1 + coverage) / 2]
         return self.predict_quantiles(X, ends, groups=groups)
 

@@ -226,3 +226,20 @@ def column_of(source: Any, name: str) -> list[Any]:
             f"{table.name} has no column {name!r}; its columns are {table.schema.names}."
         )
     return [value for batch in table.batches([name]) for value in batch.column(0).to_pylist()]
+
+
+def table_in_memory(source: Any, target: str, encoder: Encoder | None) -> pa.Table:
+    """Read the columns that a model was fitted to, and its target, as they are.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from bochner.fitting.sources import table_in_memory
+        >>> from bochner.tables.encoding import Encoder
+        >>> table = pa.table({"a": [1.0, 2.0], "id": ["x", "y"], "price": [3.0, 4.0]})
+        >>> table_in_memory(table, "price", Encoder.learn(table.select(["a"]))).column_names
+        ['a', 'price']
+    """
+    table = _opened(source)
+    inputs = [name for name in table.schema.names if name != target]
+    names = [*(inputs if encoder is None else encoder.input_names), target]
+    return pa.Table.from_batches(list(table.batches(names))).combine_chunks()

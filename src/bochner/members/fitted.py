@@ -10,6 +10,7 @@ from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.sources import Reader
 from bochner.fitting.task import AbstractTask, Classification
 from bochner.members.calibration import Calibration
+from bochner.members.cross import LeftOutScores
 from bochner.members.predictors import (
     AbstractPredictor,
     DeepClassifier,
@@ -36,6 +37,8 @@ class Fitted:
         total_weight: of the rows seen.
         background: some training rows, by which effects of columns are found.
         calibration: scores of rows that no part of the fit has seen; None where there are none.
+        left_out: scores of training rows by fits without their folds; None where there are none.
+        fits: these fits, one a fold.
     """
 
     task: AbstractTask
@@ -50,6 +53,8 @@ class Fitted:
     total_weight: float = 0.0
     background: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     calibration: Calibration | None = None
+    left_out: LeftOutScores | None = None
+    fits: tuple["Fitted", ...] = ()
 
     @property
     def deep(self) -> DeepFit | None:

@@ -13,6 +13,7 @@ from bochner.fitting.json_forms import classes_from, classes_to_json
 from bochner.fitting.storing import deep_from_stored, deep_to_stored
 from bochner.fitting.task import AbstractTask, Classification, Regression
 from bochner.members.calibration_storing import calibration_from_stored, calibration_to_stored
+from bochner.members.cross import LeftOutScores
 from bochner.members.fitted import Fitted
 from bochner.members.parts import AbstractPart, DeepPart, RowsPart
 from bochner.members.predictors import (
@@ -30,9 +31,9 @@ from bochner.tables.encoding import Encoder
 
 _FIELDS = {
     "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
-    "calibration",
+    "calibration", "left_out", "fits",
 }  # fmt: skip
-_ADDED_LATER = {"calibration": None}
+_ADDED_LATER: dict[str, Any] = {"calibration": None, "left_out": None, "fits": []}
 """What files of the same format may lack, with what its absence says."""
 
 _MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
@@ -47,6 +48,13 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
     arrays |= {"background": np.asarray(fitted.background, np.float64)}
     of_calibration, calibration = calibration_to_stored(fitted.calibration)
     arrays |= of_calibration
+    fits = []
+    for number, fit in enumerate(fitted.fits):
+        own, described_fit = fitted_to_stored(fit)
+        arrays |= _prefixed(f"fit.{number}.", own)
+        fits.append(described_fit)
+    if fitted.left_out is not None:
+        arrays |= {"left_out.scores": fitted.left_out.scores, "left_out.fold": fitted.left_out.fold}
     described = {
         "task": _task_to_json(fitted.task),
         "d_in": fitted.d_in,
@@ -59,6 +67,8 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
         "total_weight": fitted.total_weight,
         "predictor": predictor,
         "calibration": calibration,
+        "left_out": None if fitted.left_out is None else {},
+        "fits": fits,
     }
     return arrays, described
 
@@ -92,6 +102,7 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
         or not (len(background) <= _MOST_BACKGROUND and np.all(np.isfinite(background)))
     ):
         raise ModelFileError(f"its background is not some rows of {d_in} numbers.")
+    left_out, fits = _left_out_from(rest, stored, task)
     calibration = calibration_from_stored(rest, stored["calibration"], task)
     predictor = _predictor_from(rest, taken(stored, "predictor", dict), task, d_in)
     return Fitted(
@@ -109,7 +120,39 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
         ),
         background=background,
         calibration=calibration,
+        left_out=left_out,
+        fits=fits,
     )
+
+
+def _left_out_from(
+    arrays: Arrays, stored: dict[str, Any], task: AbstractTask
+) -> tuple[LeftOutScores | None, tuple[Fitted, ...]]:
+    """Take scores of left-out rows, and the fits without folds that gave them; these have none of their own."""
+    described = taken(stored, "fits", list, lambda v: len(v) <= _MOST_MEMBERS, "of few")
+    if stored["left_out"] is None and not described:
+        return None, ()
+    named(stored["left_out"], set(), "scores of rows left out")
+    if task.classification or not all(
+        isinstance(one, dict) and one.get("left_out") is None and not one.get("fits")
+        for one in described
+    ):
+        raise ModelFileError("its fits without folds are no such fits.")
+    fits = tuple(
+        fitted_from_stored(_own(arrays, f"fit.{number}."), one)
+        for number, one in enumerate(described)
+    )
+    scores = arrays.pop("left_out.scores", np.zeros(0))
+    fold = arrays.pop("left_out.fold", np.zeros(0))
+    if scores.dtype != np.float64 or scores.shape != (len(fold), task.n_columns):
+        raise ModelFileError("left_out.scores does not hold a number for each row and target.")
+    if not np.all(scores >= 0) or fold.dtype != np.int64 or fold.ndim != 1:
+        raise ModelFileError("its scores of rows left out are out of range.")
+    if not np.all((fold >= 0) & (fold < len(fits))):
+        raise ModelFileError("a row was left out by a fit that is not there.")
+    if any(one.task.n_columns != task.n_columns or one.task.classification for one in fits):
+        raise ModelFileError("its fits without folds have other targets.")
+    return LeftOutScores(scores, fold), fits
 
 
 def _task_to_json(task: AbstractTask) -> dict[str, Any]:

@@ -42,6 +42,8 @@ def updated(fitted: Fitted, rows: Rows, asked: Asked, forgetting: float = 0.0) -
     return dataclasses.replace(
         fitted,
         predictor=update.of(fitted.predictor),
+        left_out=None,  # the fits without folds have not seen the rows
+        fits=(),
         total_weight=update.kept * fitted.total_weight + float(shares @ rows.weights),
     )
 
