@@ -1,6 +1,7 @@
 """Intervals from fits without each fold: the definition, the bound, and the way through the estimators."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -98,13 +99,11 @@ def test_tables_are_encoded_anew_in_each_fold():
     X, y = rows_of(60)
     color = np.where(np.arange(60) == 7, "rare", np.resize(["red", "blue"], 60))
     table = pd.DataFrame({"a": X[:, 0], "color": color, "id": np.arange(60.0), "y": y})
-    model = DeepGPRegressor(Linear(), random_state=0).fit(table, "y", ignore=["id"])
+    model: Any = DeepGPRegressor(Linear(), random_state=0).fit(table, "y", ignore=["id"])
     model.cross_fit(table, "y", n_folds=2)
     counts = [len(fitted.encoder.feature_names) for fitted in model.fitted_.fits]
-    assert sorted(counts) == [
-        len(model.fitted_.encoder.feature_names) - 1,
-        len(model.fitted_.encoder.feature_names),
-    ]
+    whole = len(model.fitted_.encoder.feature_names)
+    assert sorted(counts) == [whole - 1, whole]
     assert model.predict_interval(table, 0.8, method="cross").shape == (60, 2)
 
 

@@ -44,8 +44,8 @@ def open_share(process: Process | LandmarkProcess, rows: Rows) -> Float[np.ndarr
     found = [np.zeros(0)]
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
-        across = sum(term.covariance(v, known.rows, block) for term, v in local)
-        prior = sum(term.diagonal(v, block) for term, v in local)
+        across = np.sum([term.covariance(v, known.rows, block) for term, v in local], axis=0)
+        prior = np.sum([term.diagonal(v, block) for term, v in local], axis=0)
         whitened = half_solve(known.factor, across)
         explained = np.sum(whitened**2, axis=0)
         if isinstance(process, LandmarkProcess):
