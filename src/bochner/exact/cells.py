@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 _LEAST_WIDTH = 1e-3
 """Of a cell, in units of the distance between the outer tenths of targets: atoms must not make densities infinite."""
+_LEAST_OF_EXTENT = 1e-6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Cells:
             places = np.unique(np.searchsorted(below, wanted * (1 - 1e-12)))
             middles = middles[places[places < len(middles)]]
         low, high = np.quantile(y, [0.1, 0.9])
-        least = _LEAST_WIDTH * float(high - low)
+        least = max(_LEAST_WIDTH * float(high - low), _LEAST_OF_EXTENT * float(np.ptp(y)))
         return cls.of_edges(_apart(middles, least), y, weights, least)
 
     @classmethod
@@ -158,7 +159,9 @@ class CellLaw:
         """Compute the target with probability p below it, for p that broadcasts with rows."""
         p = np.broadcast_to(p, np.broadcast_shapes(np.shape(p), (len(self),)))
         places, rows = np.empty(p.shape, np.int64), np.arange(len(self))
-        for own, levels in zip(places.reshape(-1, len(self)), p.reshape(-1, len(self)), strict=True):
+        for own, levels in zip(
+            places.reshape(-1, len(self)), p.reshape(-1, len(self)), strict=True
+        ):
             own[:] = np.sum(self._below[:, 1:] < levels[:, None], axis=1)
         inside = np.maximum(self.probabilities[rows, places], 1e-300)
         share = np.clip((p - self._below[rows, places]) / inside, 1e-300, 1.0)

@@ -121,7 +121,9 @@ def density_parts(
         return []
     shapes, W, p = found
     unseen = CellLaw(cells, p)
-    part = DensityPart("density", landmarks, cells, shapes, W, unseen.log_density(y[judged]), unseen)
+    part = DensityPart(
+        "density", landmarks, cells, shapes, W, unseen.log_density(y[judged]), unseen
+    )
     return [part]
 
 
@@ -161,7 +163,9 @@ class _Fitting:
         for step in _STEPS:
             while True:
                 place = best[0] + step[0], best[1] + step[1]
-                inside = place[0] in range(len(_AMPLITUDES)) and place[1] in range(len(_SMOOTHNESSES))
+                inside = place[0] in range(len(_AMPLITUDES)) and place[1] in range(
+                    len(_SMOOTHNESSES)
+                )
                 if not inside or is_past(self.until) or score(place) <= score(best):
                     break
                 best = place

@@ -79,9 +79,7 @@ class Lattice:
         tails = [self.step / np.log(weight + 2) for weight in ends]
         return Cells(edges, (tails[0], tails[1]))
 
-    def log_mass(
-        self, law: Continuous, y: Float[np.ndarray, " n"]
-    ) -> Float[np.ndarray, " n"]:
+    def log_mass(self, law: Continuous, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Compute the log probability that a law, rounded to the lattice, gives to one target a row."""
         points = self.nearest(y)
         mass = law.cdf(points + self.step / 2) - law.cdf(points - self.step / 2)
@@ -90,8 +88,6 @@ class Lattice:
             far = law.log_density(points) + np.log(self.step)
             return np.where(mass > _LEAST_MASS, np.log(np.maximum(mass, _LEAST_MASS)), far)
 
-    def log_density(
-        self, law: Continuous, y: Float[np.ndarray, " n"]
-    ) -> Float[np.ndarray, " n"]:
+    def log_density(self, law: Continuous, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Compute the log density of a law that is flat between half steps, for comparison with densities."""
         return self.log_mass(law, y) - np.log(self.step)

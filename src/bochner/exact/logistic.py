@@ -47,9 +47,7 @@ class Shapes:
     directions: Float[np.ndarray, "directions cells"]
 
     @classmethod
-    def of(
-        cls, counts: Float[np.ndarray, " cells"], amplitude: float, width: float
-    ) -> "Shapes":
+    def of(cls, counts: Float[np.ndarray, " cells"], amplitude: float, width: float) -> "Shapes":
         """Let log densities vary so much, smoothly over such a part of the targets, less their mean over cells."""
         q = (counts + _PSEUDO_ROWS) / np.sum(counts + _PSEUDO_ROWS)
         middles = np.cumsum(q) - q / 2

@@ -205,7 +205,9 @@ def _inverse_of(has_factor: Any) -> np.ndarray:
     return half_solve(factor, np.eye(len(factor)))
 
 
-def _moments(part: Part | DensityPart, given: Given, extent: tuple[float, float]) -> tuple[Array, Array]:
+def _moments(
+    part: Part | DensityPart, given: Given, extent: tuple[float, float]
+) -> tuple[Array, Array]:
     """Compute mean and variance of the target."""
     if isinstance(part, DensityPart):
         return moments_of_density(part, given)

@@ -68,9 +68,7 @@ def _parts(members: list[Any], kinds: tuple[str, ...], training: Training) -> li
         )
     y = rows.Y[:, 0]
     if landmarks is None:
-        parts = _of_judged_rows(
-            regression_parts(training.encoded, y, **common, **noise), training
-        )
+        parts = _of_judged_rows(regression_parts(training.encoded, y, **common, **noise), training)
     else:
         parts = landmark_parts(
             training.encoded, y, training.judged, sizes=_sizes(landmarks), **common, **noise

@@ -245,7 +245,9 @@ def _stack_from(
 def _lattice_from(stored: Any) -> Lattice | None:
     if stored is None:
         return None
-    start, step = numbers_from(stored, 2, -_LARGEST_TARGET, _LARGEST_TARGET, "start and step of a lattice")
+    start, step = numbers_from(
+        stored, 2, -_LARGEST_TARGET, _LARGEST_TARGET, "start and step of a lattice"
+    )
     if not step > 0:
         raise ModelFileError("the step of its lattice is not above zero.")
     return Lattice(float(start), float(step))
