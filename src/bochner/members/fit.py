@@ -19,6 +19,7 @@ from bochner.fitting.settling import Asked
 from bochner.fitting.sources import Reader
 from bochner.fitting.task import AbstractTask, Classification, Regression
 from bochner.fitting.training import fit_deep, fit_more, fit_stream, go_on
+from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, GAUSSIAN_NOISE
 from bochner.members.auto import Named as NamedMembers
 from bochner.members.fitted import Fitted
 from bochner.members.predictors import AbstractRegressor, SideBySide
@@ -28,7 +29,7 @@ from bochner.tables.encoding import Encoder
 
 AUTO = "auto"
 _KINDS = (Constant, Linear, Exact, Landmarks, Deep)
-_MIXABLE = (None, "gaussian", "heteroscedastic", "softmax", "bernoulli")
+_MIXABLE = (None, *GAUSSIAN_NOISE, *CLASSIFICATION_LIKELIHOODS)
 """Laws that members of other kinds than `Deep` can be mixed with."""
 
 _MOST_BACKGROUND = 200
@@ -191,7 +192,8 @@ def fit(
 
 def fit_deep_alone(asked: Asked, deep: DeepFit, judged: Training | None) -> Stacked:
     """Put a deep model in its place; several targets are not compared with simple models."""
-    comparable = deep.task.n_columns == 1 and deep.config.likelihood != "poisson"
+    counts = deep.task.likelihoods[deep.config.likelihood].discrete
+    comparable = deep.task.n_columns == 1 and not counts
     return fit_alone(asked, deep, judged if comparable else None)
 
 
