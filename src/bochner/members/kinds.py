@@ -36,7 +36,12 @@ class Kind:
 IN_ROWS = (Constant, Linear, Exact, Landmarks)
 """Settings of the models in the space of rows, which are fitted and stored together: see `in_rows.py`."""
 
-KINDS = {kind.name: kind for kind in (Kind(Deep, deep_candidates, DeepPart),)}
+KINDS = {
+    kind.name: kind
+    for kind in [
+        Kind(Deep, deep_candidates, DeepPart),
+    ]
+}
 """Further kinds by their names."""
 
 SETTINGS: dict[str, type[BaseEstimator]] = {
