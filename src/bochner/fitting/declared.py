@@ -39,7 +39,8 @@ class DeepSettings:
         "frequencies of each layer; one number, or one for each.", several=True
     )
     kernel: Any = _setting(
-        "`rbf`, `arccos0`, `arccos1`, `arccos2`, `matern12`, `matern32` or `matern52`; one, or one for each layer.",
+        "covariance by its name in `bochner.kernels.KERNELS`, such as `rbf`, `arccos1`, `matern32` or `matern52`; one, "
+        "or one for each layer.",
         several=True,
     )
     ard: Any = _setting("a lengthscale for each input of a layer, or one for all.", bool)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bochner.likelihoods import GAUSSIAN_NOISE
+
 _SMALL, _SMALL_FOR_CLASSES_OF_MANY = 4_000, 10_000
 _FEW_TO_SPARE = 2_000
 _HELD_OUT, _ENOUGH_HELD_OUT = 0.1, 2_000
@@ -226,7 +228,7 @@ def _last_layer_can_be_integrated(situation: Situation) -> bool:
         not situation.classification
         and situation.all_at_once
         and asked.get("objective", "evidence") == "evidence"
-        and asked.get("likelihood", "gaussian") in ("gaussian", "heteroscedastic")
+        and asked.get("likelihood", "gaussian") in GAUSSIAN_NOISE
         and asked.get("omega") != "var-resampled"
         and asked.get("local_reparameterization") is not True
         and _largest(asked.get("batch_size", situation.n_rows)) >= situation.n_rows

@@ -69,8 +69,10 @@ def deep_from_stored(
     if stored.keys() != FIELDS:
         raise ModelFileError(f"a deep model lacks or adds {listed(stored.keys() ^ FIELDS)}.")
     config = _config_from(stored, task, sum(array.size for array in arrays.values()))
-    if config.likelihood == "bernoulli" and task.n_outputs != 2:
-        raise ModelFileError(f"its likelihood does not fit {task.n_outputs} classes.")
+    try:
+        task.check_likelihood(config.likelihood)
+    except ValueError as error:
+        raise ModelFileError(f"its likelihood does not fit its task: {error}") from error
     input_scaling = _scaling_from(arrays, "input", InputScaling)
     target_scaling = _scaling_from(arrays, "target", TargetScaling)
     if len(target_scaling.center) != task.n_columns:
