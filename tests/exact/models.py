@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
-from bochner.exact.classes import ClassPart, ClassProcesses
 from bochner.exact.cells import Cells
+from bochner.exact.classes import ClassPart, ClassProcesses
 from bochner.exact.densities import DensityPart
 from bochner.exact.dirichlet import dirichlet_targets
 from bochner.exact.kernels import RBF, Category, Constant, Laplace, Linear, Periodic

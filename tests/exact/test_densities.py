@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bochner.exact import Columns, landmark_parts, regression_parts
-from bochner.exact import densities
+from bochner.exact import Columns, densities, landmark_parts, regression_parts
 from bochner.exact.densities import density_parts
 from bochner.exact.folds import folds_of_groups
 from bochner.exact.learning import Effort
