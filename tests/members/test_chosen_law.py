@@ -24,7 +24,8 @@ def test_each_shape_has_its_weight_and_its_best_log_likelihood():
     fitted = Fitted(Regression(), StackRegressor((), np.zeros(0)), 1, 0, standings=standings)
     assert law_in_words(fitted) == (
         "numbers; weights by left-out rows: a density of free shape 0.60 (log-likelihood -1), equal noise 0.30 "
-        "(log-likelihood -1.5), net 0.10 (log-likelihood -3), noise that varies with the row 0.00 (log-likelihood -1.25)"
+        "(log-likelihood -1.5), net 0.10 (log-likelihood -3), noise that varies with the row 0.00 "
+        "(log-likelihood -1.25)"
     )
 
 

@@ -37,7 +37,7 @@ class Cells:
         n_cells: int,
         weights: Float[np.ndarray, " n"] | None = None,
     ) -> "Cells":
-        """Cut halfway between targets, into cells of about the same weight; of few values each has a cell of its own."""
+        """Cut halfway between targets, into cells of about the same weight; of few values each has its own."""
         weights = np.ones(len(y)) if weights is None else weights
         values, inverse = np.unique(y, return_inverse=True)
         middles = values[1:] / 2 + values[:-1] / 2

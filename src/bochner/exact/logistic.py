@@ -1,8 +1,8 @@
 """Log densities over cells as a Gaussian process, at their mode: logistic Gaussian processes on features.
 
 The probability of cell c at row x is `softmax(log q + a(x))_c`, with q how frequent cells are, and the covariance of
-`a_c(x)` and `a_c'(x')` is `k(x, x') k_y(c, c')` (Tokdar, Zhu and Ghosh, 2010). With features `k(x, x') = f(x)' f(x')` and
-`k_y = S' S` it is `a(x) = f(x)' W S`, W standard normal. The log posterior of W is concave.
+`a_c(x)` and `a_c'(x')` is `k(x, x') k_y(c, c')` (Tokdar, Zhu and Ghosh, 2010). With features `k(x, x') = f(x)' f(x')`
+and `k_y = S' S` it is `a(x) = f(x)' W S`, W standard normal. The log posterior of W is concave.
 """
 
 import dataclasses
