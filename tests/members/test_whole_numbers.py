@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from bochner import Constant, DeepGPClassifier, DeepGPRegressor, Exact, Linear
 from bochner.estimators.files import from_parts, to_parts
