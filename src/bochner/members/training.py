@@ -69,7 +69,7 @@ class Training:
     def group_numbers(self) -> Int[np.ndarray, " n"]:
         """The number of each row's group: as given, else rows with equal inputs, or of classes each row alone.
 
-        Equal rows with equal numbers as targets are mostly copies, which say nothing of a new row. Classes of equal rows
+        Equal rows are mostly copies in regression, which say nothing of a new row. Classes of equal rows
         are draws of the same probabilities, and only rows that know their equals can show that these are too certain.
         """
         if self.groups is not None:
