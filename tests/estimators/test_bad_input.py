@@ -145,7 +145,7 @@ FITS = {
     ),
     "three classes for bernoulli": (
         lambda: DeepGPClassifier(likelihood="bernoulli").fit(X, LABELS),
-        r"likelihood='bernoulli' is for two classes; y has 3. Use likelihood='softmax'",
+        r"likelihood='bernoulli' is for 2 classes; y has 3. Use likelihood='softmax'",
     ),
 }
 

@@ -58,7 +58,7 @@ def fit(
     likelihood: Annotated[
         str | None,
         typer.Option(
-            help="gaussian, heteroscedastic, student-t or poisson; softmax or bernoulli.",
+            help="Law of the target, such as gaussian, heteroscedastic, student-t, poisson, softmax or bernoulli.",
             rich_help_panel=_MODEL,
         ),
     ] = None,

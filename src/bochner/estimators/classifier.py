@@ -22,7 +22,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
 
     Args:
         members: as for `DeepGPRegressor`, like all that follows but for these:
-        likelihood: `"softmax"`, or `"bernoulli"` for two classes, of deep members.
+        likelihood: of deep members, by its name in `bochner.likelihoods.CLASSIFICATION_LIKELIHOODS`: `"softmax"`, or
+            `"bernoulli"` for two classes.
         class_weight: `"balanced"`, or a dict of weights by class; multiplies `sample_weight`.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
         max_seconds: time for the whole fit.

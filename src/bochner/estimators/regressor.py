@@ -27,8 +27,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         members: `"auto"`; one of `Deep(...)`, `Exact(...)`, `Landmarks(...)`, `Linear()` and `Constant()`; or a list of
             pairs of a name and a member. Nested parameters go by `members__n_layers`, or by a member's name.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
-        likelihood: law of the target: `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; the last two are
-            for deep models. None lets left-out rows decide whether noise varies.
+        likelihood: law of the target by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
+            `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; those without Gaussian noise are for deep
+            models. None lets left-out rows decide whether noise varies.
         max_seconds: time for the whole fit, compilation included.
         warm_start: a deep model goes on from the fitted one at the next call of `fit`.
         checkpoint: folder in which the state of a deep model's training is kept, the last two times; it needs a

@@ -26,8 +26,19 @@ CLASSIFICATION_LIKELIHOODS: dict[str, type[AbstractClassificationLikelihood]] = 
 }
 """Likelihoods of classes by the name used in configurations."""
 
+LIKELIHOODS: dict[str, type[AbstractLikelihood]] = {
+    **REGRESSION_LIKELIHOODS,
+    **CLASSIFICATION_LIKELIHOODS,
+}
+"""All of them."""
+
+GAUSSIAN_NOISE = tuple(name for name, kind in REGRESSION_LIKELIHOODS.items() if kind.gaussian_noise)
+"""Names of those that go with a last layer integrated out, and with members of other kinds."""
+
 __all__ = [
     "CLASSIFICATION_LIKELIHOODS",
+    "GAUSSIAN_NOISE",
+    "LIKELIHOODS",
     "REGRESSION_LIKELIHOODS",
     "AbstractClassificationLikelihood",
     "AbstractLikelihood",

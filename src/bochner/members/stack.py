@@ -11,11 +11,10 @@ import numpy as np
 from bochner.exact.stacking import mixed, stack
 from bochner.fitting.judging import Judged, WorseThanSimplerModelWarning
 from bochner.fitting.kinds import Constant, Exact, Landmarks, Linear
-from bochner.fitting.settings import Deep
 from bochner.fitting.settling import Asked
 from bochner.members.auto import Named, auto_members, simple_members
-from bochner.members.deep import deep_candidates
 from bochner.members.in_rows import rows_candidates
+from bochner.members.kinds import kind_of
 from bochner.members.predictors import (
     AbstractPredictor,
     DeepClassifier,
@@ -73,8 +72,9 @@ def fit_stack(members: Named | None, training: Training) -> Stacked:
         candidates = rows_candidates(together, training)
         found += [dataclasses.replace(one, name=f"{prefix}{one.name}") for one in candidates]
     for name, member in named:
-        if isinstance(member, Deep) and (not found or _has_time(training)):
-            found += deep_candidates(name, member, training)
+        kind = kind_of(member)
+        if kind is not None and (not found or _has_time(training)):
+            found += kind.candidates(name, member, training)
     # Of two rows, say, there is no covariance to learn.
     found = found or rows_candidates([one for _, one in simple_members()], training)
     return _weighed(found, training)

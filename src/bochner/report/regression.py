@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 from bochner.estimators import DeepGPRegressor
+from bochner.likelihoods import REGRESSION_LIKELIHOODS
 
 N_WORST = 10
 """Rows listed as predicted worst."""
@@ -26,7 +27,7 @@ def number_findings(
     log_prob = np.asarray(model.log_prob(X, y))
     worst = np.argsort(log_prob, kind="stable")[:N_WORST]
     chosen = _chosen(len(observed))
-    counts = model.likelihood == "poisson"
+    counts = model.likelihood is not None and REGRESSION_LIKELIHOODS[model.likelihood].discrete
     epistemic, aleatoric = (float(np.mean(part)) for part in model.predict_variance(X[chosen]))
     predictions = _predictions(model, X, observed, chosen)
     return {
