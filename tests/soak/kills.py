@@ -36,9 +36,7 @@ def kill_a_training(r: random.Random, table: RandomTable, folder):
         n_kills += _killed(r, folder, [*words, "--resume"], r.uniform(0.2, 1.1) * taken)
     finished(folder, *words, "--resume")
     one, other = (read_arrays(folder / f"{m}.bochner")[0] for m in ("whole", "m"))
-    demand(one.keys() == other.keys(), "arrays of a resumed training")
-    for key, array in one.items():
-        demand(np.array_equal(array, other[key]), f"{key} of a resumed training is another")
+    _demand_equal(one, other)
     left = {path.name for path in (folder / "two").iterdir()}
     odd = {n for n in left if not (n == "in-use" or n.endswith(".checkpoint"))}
     demand(not odd, f"left in the folder of checkpoints: {odd}")
@@ -55,11 +53,11 @@ def kill_a_prediction(r: random.Random, table: RandomTable, folder):
     began = time.monotonic()
     finished(folder, "predict", "m.bochner", name, "-o", "p.csv", "--quiet")
     seconds = time.monotonic() - began
-    model, predictions = (folder / "m.bochner").read_bytes(), (folder / "p.csv").read_bytes()
+    arrays, predictions = read_arrays(folder / "m.bochner")[0], (folder / "p.csv").read_bytes()
     n_kills = _killed(
         r, folder, ["fit", name, "--model", "m.bochner", *common], r.uniform(0, 1.2) * fit_seconds
     )
-    demand((folder / "m.bochner").read_bytes() == model, "the model is neither old nor new")
+    _demand_equal(arrays, read_arrays(folder / "m.bochner")[0])  # old or new, it is whole
     words = ["predict", "m.bochner", name, "-o", "p.csv", "--quiet"]
     n_kills += _killed(r, folder, words, r.uniform(0, 1.2) * seconds)
     demand((folder / "p.csv").read_bytes() == predictions, "half of the predictions are written")
@@ -67,6 +65,12 @@ def kill_a_prediction(r: random.Random, table: RandomTable, folder):
     finished(folder, "predict", "copy.bochner", name, "-o", "q.csv", "--quiet")
     demand((folder / "q.csv").read_bytes() == predictions, "predictions of the same file differ")
     return n_kills
+
+
+def _demand_equal(one, other):
+    demand(one.keys() == other.keys(), "the file has other arrays")
+    for name, array in one.items():
+        demand(np.array_equal(array, other[name]), f"{name} is another")
 
 
 def _killed(r, folder, words, after_seconds) -> bool:

@@ -17,6 +17,7 @@ from bochner.fitting.recipes import PRESETS
 from bochner.fitting.spec import ModelSpec
 from bochner.fitting.task import AbstractTask
 from bochner.rows.scaling import InputScaling, TargetScaling
+from bochner.system.forks import refuse_after_fork
 from bochner.system.saving import ModelFileError
 from bochner.system.taking import listed, taken
 from bochner.training import Record
@@ -66,6 +67,7 @@ def deep_from_stored(
     arrays: Mapping[str, np.ndarray], stored: Mapping[str, Any], task: AbstractTask
 ) -> DeepFit:
     """Make the model that `deep_to_stored` took apart, or raise a `ModelFileError` that says what does not fit."""
+    refuse_after_fork()
     if stored.keys() != FIELDS:
         raise ModelFileError(f"a deep model lacks or adds {listed(stored.keys() ^ FIELDS)}.")
     config = _config_from(stored, task, sum(array.size for array in arrays.values()))

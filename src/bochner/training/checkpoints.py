@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from bochner.system.locks import lock_now
 from bochner.system.saving import ModelFileError, read_arrays, write_arrays
 
 KIND = "checkpoint"
@@ -78,7 +79,7 @@ class Checkpoints:
         """Keep the folder for one training at a time; the system gives it free when the process ends, however."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / _LOCK).open("ab") as lock:
-            if not _locked(lock.fileno()):
+            if not lock_now(lock.fileno()):
                 raise CheckpointError(
                     f"another training is under way with {self.folder}. Wait for its end, or choose another folder."
                 )
@@ -165,18 +166,6 @@ class Checkpoints:
                     f"{path} belongs to another training: {name} was {then!r} and is {now!r} now. Use the settings and "
                     "data of the first run, or another folder."
                 )
-
-
-def _locked(handle: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # only Unix has it
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def named_arrays(prefix: str, tree: PyTree) -> dict[str, np.ndarray]:
