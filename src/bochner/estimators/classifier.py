@@ -157,7 +157,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         X = self._checked_inputs(X)
         with self.on_device():
-            return self._predictor.probabilities(X)
+            found = self._predictor.probabilities(X)
+        self._warn_unless_finite(found)
+        return found
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.

@@ -156,6 +156,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         with self.on_device():
             found = self._predictor.summary(X, levels)
         found["std"] = np.sqrt(found["epistemic"] + found["aleatoric"])
+        self._warn_unless_finite(*found.values())
         return {name: self._regression.shaped(values) for name, values in found.items()}
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:

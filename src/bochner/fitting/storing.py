@@ -20,8 +20,8 @@ from bochner.rows.scaling import InputScaling, TargetScaling
 from bochner.system.forks import refuse_after_fork
 from bochner.system.saving import ModelFileError
 from bochner.system.taking import listed, taken
-from bochner.training import Record
 from bochner.training.checkpoints import named_arrays, named_leaves
+from bochner.training.progress import checked_record
 
 FIELDS = {"config", "n_steps", "elbo", "total_weight", "trained_weight", "history"}
 """What the JSON of a deep model has."""
@@ -90,7 +90,7 @@ def deep_from_stored(
         input_scaling=input_scaling,
         target_scaling=target_scaling,
         model=_model_from(arrays, spec),
-        history=tuple(_record_from(record) for record in taken(stored, "history", list)),
+        history=tuple(checked_record(record) for record in taken(stored, "history", list)),
         n_steps=taken(stored, "n_steps", int, _is_count, "a count"),
         elbo=taken(stored, "elbo", float),
         **weights,
@@ -152,17 +152,6 @@ def _is_setting(value: Any) -> bool:
 
 def _is_count(value: int) -> bool:
     return 0 <= value < 2**63
-
-
-def _record_from(record: Any) -> dict[str, Any]:
-    fields = {field.name: field for field in dataclasses.fields(Record)}
-    if not isinstance(record, dict) or not record.keys() <= fields.keys():
-        raise ModelFileError(f"its history holds no record: {reprlib.repr(record)}.")
-    for name, field in fields.items():
-        if name in record or field.default is dataclasses.MISSING:
-            taken(record, name, field.type)
-    taken(record, "step", int, _is_count, "a count")
-    return record
 
 
 _IN_RANGE: dict[str, Callable[[np.ndarray], np.ndarray]] = {

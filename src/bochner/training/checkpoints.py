@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from bochner.system.destination import remove_partial_files
 from bochner.system.locks import lock_now
 from bochner.system.saving import ModelFileError, read_arrays, write_arrays
 
@@ -84,6 +85,7 @@ class Checkpoints:
                     f"another training is under way with {self.folder}. Wait for its end, or choose another folder."
                 )
             self._check_unused()
+            remove_partial_files(self.folder)  # of a process that was killed while it wrote
             yield
 
     def _check_unused(self) -> None:
@@ -147,7 +149,8 @@ class Checkpoints:
     def _paths(self) -> list[Path]:
         if not self.folder.is_dir():
             return []
-        return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+        found = (path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+        return sorted(path for path in found if not path.is_dir())
 
     def _check(self, path: Path, header: dict[str, Any]) -> None:
         found = header.get("fingerprint") if header.get("kind") == KIND else None
