@@ -28,7 +28,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     Args:
         members: as for `DeepGPRegressor`, like all that follows but for these:
         likelihood: of deep members, by its name in `bochner.likelihoods.CLASSIFICATION_LIKELIHOODS`: `"softmax"`, or
-            `"bernoulli"` for two classes.
+            `"bernoulli"` for two classes. `"auto"` is `"softmax"`.
         class_weight: `"balanced"`, or a dict of weights by class; multiplies `sample_weight`.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
         max_seconds: time for the whole fit.
@@ -62,7 +62,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         members: Any = "auto",
         *,
         preset="auto",
-        likelihood=None,
+        likelihood="auto",
         class_weight=None,
         max_seconds=None,
         warm_start=False,

@@ -27,9 +27,11 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         members: `"auto"`; one of `Deep(...)`, `Exact(...)`, `Landmarks(...)`, `Linear()` and `Constant()`; or a list of
             pairs of a name and a member. Nested parameters go by `members__n_layers`, or by a member's name.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
-        likelihood: law of the target by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
+        likelihood: law of the target. `"auto"` looks whether all targets are on a lattice, such as whole numbers, and
+            lets left-out rows decide between equal noise, noise that varies and densities of free shape; `law_` says
+            what it chose, and why. Or one by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
             `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; those without Gaussian noise are for deep
-            models. None lets left-out rows decide whether noise varies.
+            models.
         max_seconds: time for the whole fit, compilation included.
         warm_start: a deep model goes on from the fitted one at the next call of `fit`.
         checkpoint: folder in which the state of a deep model's training is kept, the last two times; it needs a
@@ -45,6 +47,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
     Attributes:
         members_: each member with the mean log-likelihood of rows that it left out, its weight and its seconds.
+        law_: what targets are taken for, and how laws of each shape did, in words.
         summary_: mean log-likelihood of left-out rows, beside a constant and a linear model.
         fitted_: all that predicts, as one value.
         config_: every setting of a deep member, with the value used.

@@ -66,6 +66,7 @@ class Stacked:
 
 def fit_stack(members: Named | None, training: Training) -> Stacked:
     """Fit members, those of the table's size where None, and weigh them by the density of what they left out."""
+    training = training.on_its_lattice()
     named = auto_members(training) if members is None else members
     found: list[Candidate] = []
     for prefix, together in _learned_together(named):
@@ -107,8 +108,11 @@ def _weighed(found: list[Candidate], training: Training) -> Stacked:
     # As in the members, the size of all weights together says nothing.
     weights = stack(left_out, rows.weights / np.mean(rows.weights))
     kept = np.flatnonzero(weights)
-    kind = StackClassifier if training.task.classification else StackRegressor
-    predictor = kind(tuple(found[i].part for i in kept), weights[kept])  # pyright: ignore[reportArgumentType]
+    parts: Any = tuple(found[i].part for i in kept)
+    if training.task.classification:
+        predictor: AbstractPredictor = StackClassifier(parts, weights[kept])
+    else:
+        predictor = StackRegressor(parts, weights[kept], training.lattice)
     shares = rows.weights / rows.weights.sum()
     standings = tuple(
         Standing(one.name, float(shares @ left_out[:, i]), float(weights[i]), one.seconds)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bochner.exact.lattice import Lattice
 from bochner.exact.matrix import MatrixColumns
+from bochner.exact.stored_arrays import numbers_from
 from bochner.exact.storing import parts_from_stored, parts_to_stored
 from bochner.fitting.json_forms import classes_from, classes_to_json
 from bochner.fitting.storing import deep_to_stored
@@ -32,6 +34,7 @@ _FIELDS = {
     "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
 }  # fmt: skip
 _MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
+_LARGEST_TARGET = 1e150
 _SUMMARY = {"log_likelihood", "n_rows", "constant", "linear"}
 _IN_ROWS = "rows"
 
@@ -172,7 +175,10 @@ def _stack_to_stored(stack: StackRegressor | StackClassifier) -> tuple[Arrays, d
         columns = in_rows[0].columns.to_json()
         described = {"models": models, "columns": columns, "extent": list(in_rows[0].extent)}
     weights = [float(weight) for weight in stack.weights]
-    return arrays, {"kind": "stack", "weights": weights, "parts": parts, "rows": described}
+    stored = {"kind": "stack", "weights": weights, "parts": parts, "rows": described}
+    if isinstance(stack, StackRegressor) and stack.lattice is not None:
+        stored["lattice"] = [stack.lattice.start, stack.lattice.step]
+    return arrays, stored
 
 
 def _predictor_from(
@@ -200,7 +206,8 @@ def _predictor_from(
 def _stack_from(
     arrays: Arrays, stored: dict[str, Any], task: AbstractTask, d_in: int
 ) -> AbstractPredictor:
-    named(stored, {"kind", "weights", "parts", "rows"}, "a stack")
+    fields = {"kind", "weights", "parts", "rows"}
+    named(stored, fields | ({"lattice"} & stored.keys()), "a stack")
     if task.n_columns != 1:
         raise ModelFileError("a stack is for one target.")
     described = taken(stored, "parts", list, lambda v: 0 < len(v) <= _MOST_MEMBERS, "not empty")
@@ -228,8 +235,22 @@ def _stack_from(
     if next(waiting, None) is not None:
         raise ModelFileError("it has a member without weight.")
     _check_none_left(arrays)
-    stack = StackClassifier if task.classification else StackRegressor
-    return stack(tuple(parts), np.array(weights))
+    if task.classification:
+        if "lattice" in stored:
+            raise ModelFileError("a stack for classes has a lattice.")
+        return StackClassifier(tuple(parts), np.array(weights))
+    return StackRegressor(tuple(parts), np.array(weights), _lattice_from(stored.get("lattice")))
+
+
+def _lattice_from(stored: Any) -> Lattice | None:
+    if stored is None:
+        return None
+    start, step = numbers_from(
+        stored, 2, -_LARGEST_TARGET, _LARGEST_TARGET, "start and step of a lattice"
+    )
+    if not step > 0:
+        raise ModelFileError("the step of its lattice is not above zero.")
+    return Lattice(float(start), float(step))
 
 
 def _rows_parts_from(arrays: Arrays, stored: Any, task: AbstractTask, d_in: int) -> list[RowsPart]:
