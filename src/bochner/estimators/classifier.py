@@ -7,7 +7,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
 from bochner.estimators.base import BaseDeepGP
-from bochner.fitting.inputs import check_labels, check_weights
+from bochner.fitting.inputs import (
+    check_labels,
+    check_size_of_weights,
+    check_weights,
+    plain_labels,
+)
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
 from bochner.members.predictors import AbstractClassifier
@@ -99,11 +104,14 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             rows = np.array([source.classes[label] for label in task.labels])
             per_class = source.n_rows / (len(task.labels) * rows)
         self._weights_by_class = np.asarray(per_class, np.float64)
+        check_size_of_weights(self._weights_by_class)
         return task
 
     def _weights(self, y: Any, sample_weight: Any, X: np.ndarray) -> np.ndarray:
-        of_classes = compute_sample_weight(self.class_weight, np.asarray(y))
-        return check_weights(sample_weight, X) * of_classes
+        of_classes = compute_sample_weight(self.class_weight, plain_labels(y))
+        weights = check_weights(sample_weight, X) * of_classes
+        check_size_of_weights(weights)
+        return weights
 
     def _weights_of(self, y: np.ndarray, task: AbstractTask) -> np.ndarray:
         return self._weights_by_class[task.targets(y, y)[:, 0]]
@@ -150,7 +158,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         X = self._checked_inputs(X)
         with self.on_device():
-            return self._predictor.probabilities(X)
+            found = self._predictor.probabilities(X)
+        self._warn_unless_finite(found)
+        return found
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.

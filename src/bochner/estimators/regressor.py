@@ -116,15 +116,15 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         found = self._summary(X, ())
         return (found["mean"], found["std"]) if return_std else found["mean"]
 
-    def predict_summary(self, X: Any, quantiles: Any) -> dict[str, np.ndarray]:
+    def predict_summary(self, X: Any, quantiles: Any = ()) -> dict[str, np.ndarray]:
         """Predict `mean`, `std` and `quantiles` of y in one pass over the rows.
 
         Args:
             X: rows to predict.
-            quantiles: levels between 0 and 1.
+            quantiles: levels between 0 and 1; without any there are no `quantiles`.
         """
         found = self._summary(X, _checked_levels(quantiles))
-        return {name: found[name] for name in ("mean", "std", "quantiles")}
+        return {name: found[name] for name in ("mean", "std", "quantiles") if name in found}
 
     def predict_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Predict the two parts of the variance of y: epistemic (of the function) and aleatoric (of the noise).
@@ -160,6 +160,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         with self.on_device():
             found = self._predictor.summary(X, levels)
         found["std"] = np.sqrt(found["epistemic"] + found["aleatoric"])
+        self._warn_unless_finite(*found.values())
         return {name: self._regression.shaped(values) for name, values in found.items()}
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
@@ -197,7 +198,10 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
 
 def _checked_levels(quantiles: Any) -> np.ndarray:
-    levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-    if not np.all((levels > 0) & (levels < 1)):
+    try:
+        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
+    except (TypeError, ValueError):
+        levels = np.array([np.nan])
+    if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
         raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
     return levels

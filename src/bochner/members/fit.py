@@ -12,6 +12,7 @@ from bochner.exact.kernels import Inputs
 from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.held_out import HeldOutRows, Named
+from bochner.fitting.inputs import check_units, target_names
 from bochner.fitting.rows import Rows
 from bochner.fitting.settings import Deep
 from bochner.fitting.settling import Asked
@@ -161,6 +162,7 @@ def fit(
     if not isinstance(chosen, Deep):
         _check_can_be_mixed(asked, task)
     named = form.named(rows.X.shape[1])
+    _check_units(rows, named)
     kept = rows.weights > 0
     training = Training(
         rows[kept],
@@ -225,7 +227,9 @@ def fit_rows_to_come(
         )
     if before is None or before.alone is None:
         asked = dataclasses.replace(asked, deep=chosen)
-        deep = fit_deep(asked, rows, task, named=form.named(rows.X.shape[1]))
+        named = form.named(rows.X.shape[1])
+        _check_units(rows, named)
+        deep = fit_deep(asked, rows, task, named=named)
     else:
         deep = fit_more(asked, before.alone, rows)
     return fitted_alone(asked, deep, rows, form)
@@ -250,6 +254,7 @@ def fit_large(
         )
     asked = dataclasses.replace(asked, deep=chosen or asked.deep)
     named = form.named(sample.X.shape[1])
+    _check_units(sample, named)
     deep, held_out = fit_stream(asked, sample, n_rows, batches, task, given=validation, named=named)
     # The sample may hold a few of the rows held out, of so many that they teach a simple model nothing.
     sources = form.sources(sample.X.shape[1])
@@ -258,6 +263,12 @@ def fit_large(
     with asked.session.on_device():
         stacked = fit_deep_alone(asked, deep, judged)
     return _fitted(stacked, task, sample, asked, form)
+
+
+def _check_units(rows: Rows, named: Named) -> None:
+    check_units(rows.X, named.columns, all_rows=True)
+    targets = [named.target] if named.target else target_names(rows.Y.shape[1])
+    check_units(rows.Y, targets, all_rows=True)
 
 
 def _fit_each_target(chosen: NamedMembers | None, training: Training, form: Form) -> Fitted:

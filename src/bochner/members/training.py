@@ -36,7 +36,7 @@ class Training:
         task: of the target.
         sources: which columns of the matrix belong together.
         asked: likelihood, seed and session of the call; its settings are those of no member.
-        groups: the group of each row, which leaves as a whole; None where only equal rows belong together.
+        groups: the group of each row, which leaves as a whole; None where none are given.
         given: rows to judge by in place of training rows.
         named: names for messages.
         called: the columns as a user calls them, for kernels; by their places where None.
@@ -81,10 +81,16 @@ class Training:
 
     @functools.cached_property
     def group_numbers(self) -> Int[np.ndarray, " n"]:
-        """The number of each row's group."""
-        if self.groups is None:
-            return self.encoded.groups()
-        return np.unique(self.groups, return_inverse=True)[1]
+        """The number of each row's group: as given, else rows with equal inputs, or of classes each row alone.
+
+        Equal rows are mostly copies in regression, which say nothing of a new row. Classes of equal rows
+        are draws of the same probabilities, and only rows that know their equals can show that these are too certain.
+        """
+        if self.groups is not None:
+            return np.unique(self.groups, return_inverse=True)[1]
+        if self.task.classification:
+            return np.arange(len(self.rows))
+        return self.encoded.groups()
 
     @functools.cached_property
     def judged(self) -> Int[np.ndarray, " judged"]:

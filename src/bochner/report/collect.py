@@ -116,9 +116,10 @@ def _learning(fitted: Fitted) -> dict[str, Any] | None:
     deep = fitted.deep
     if deep is None or not deep.history:
         return None
+    weight = deep.trained_weight or np.nan
     return {
         "step": [record["step"] for record in deep.history],
-        "bound": [-record["elbo"] / deep.trained_weight for record in deep.history],
+        "bound": [-record["elbo"] / weight for record in deep.history],
         "held_out_mnll": [record["held_out_mnll"] for record in deep.history],
         "n_steps": deep.n_steps,
     }
