@@ -157,7 +157,7 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         found = TrainingSource.open(source, target, left_out, classification=self._classification)
         encoder = None if before is None else before.encoder
         if encoder is None:
-            encoder = Encoder.learn(found.sample.select(found.inputs))
+            encoder = Encoder.learn(found.sample.select(found.inputs), found.reading)
         form = Form(encoder=encoder, target=target)
         self.n_features_in_ = len(encoder.feature_names)
         vars(self).pop("feature_names_in_", None)
@@ -166,7 +166,11 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         if found.fits_in_memory(encoder):
             X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
             rows = self._rows_of(X, y, task)
-            numbers = None if groups is None else found.column(groups)
+            numbers = (
+                None
+                if groups is None
+                else found.column(groups, classification=self._classification)
+            )
             return self._fit_rows(rows, task, form, numbers, validation, before)
         if groups is not None:
             raise ValueError("`groups` need a table that fits into memory.")

@@ -7,7 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
 from bochner.estimators.base import BaseDeepGP
-from bochner.fitting.inputs import check_labels, check_weights
+from bochner.fitting.inputs import check_labels, check_number_of_classes, check_weights
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
 from bochner.members.predictors import AbstractClassifier
@@ -87,7 +87,10 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         self.class_weight = class_weight
 
     def _task_of(self, y: Any, X: np.ndarray) -> Classification:
-        return Classification.of(check_labels(y, X))
+        labels = check_labels(y, X)
+        task = Classification.of(labels)
+        check_number_of_classes(task.labels, len(labels), "y")
+        return task
 
     def _task_of_source(self, source: TrainingSource) -> Classification:
         texts = any(isinstance(label, str) for label in source.classes)

@@ -1,7 +1,8 @@
 """Checks of what users hand in, before any work: each error names the place and the remedy."""
 
+import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import (
 from bochner.rows.scaling import rounding_alone
 
 _MOST_NAMED = 5
+_FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 4, 1000
 
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
@@ -79,6 +81,27 @@ def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
     if np.issubdtype(y.dtype, np.floating):
         _check_finite(y[:, None].astype(np.float64), ["y"], what="y")
     return y
+
+
+def check_number_of_classes(classes: Collection[Any], n_rows: int, place: str) -> None:
+    """Refuse classes of which most would have next to no rows, as where numbers are written in a way that is not read.
+
+    Example:
+        >>> from bochner.fitting.inputs import check_number_of_classes
+        >>> check_number_of_classes(["a", "b"], 10, "y")
+    """
+    n_classes = len(classes)
+    if n_classes <= _MOST_CLASSES and (
+        n_classes <= _FEW_CLASSES or n_classes * _ROWS_OF_A_CLASS <= n_rows
+    ):
+        return
+    first = ", ".join(repr(label)[:60] for label in itertools.islice(classes, 3))
+    raise ValueError(
+        f"{place} has {n_classes} different values in {n_rows} rows, such as {first}: too many for classes, of which "
+        f"there may be {_FEW_CLASSES}, or one for each {_ROWS_OF_A_CLASS} rows up to {_MOST_CLASSES}. Numbers need a "
+        "regression; where they are not read as such, say how they are written: `--decimal`, `--thousands`, `--na`, in "
+        "Python `open_table(path, decimal=...)`. Otherwise join rare classes into one."
+    )
 
 
 def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:

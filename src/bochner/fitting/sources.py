@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,14 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 
+from bochner.fitting.inputs import check_number_of_classes
 from bochner.tables.encoding import Encoder
+from bochner.tables.reading import Reading
 from bochner.tables.sampling import Reservoir
-from bochner.tables.source import TableError, TableSource, open_table
-from bochner.tables.targets import find_task, target_values
+from bochner.tables.source import TableError, TableSource, open_table_as
+from bochner.tables.targets import are_whole, find_task, known_targets, target_values
 
 _SAMPLE_ROWS = 100_000
 _SAMPLE_SEED = 0
 _NUMBERS_IN_MEMORY = 2**24
+_MOST_DOUBTED = 5
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -45,13 +49,25 @@ def task_of(source: TableSource, target: str) -> tuple[str, str]:
         distinct = batch.column(0).drop_null().unique()
         seen = pa.chunked_array([*seen.chunks, distinct], type=seen.type).unique()
         seen = pa.chunked_array([seen])
-        if len(seen) > 2:
+        if len(seen) > _MOST_DOUBTED:
             break
-    return find_task(seen)
+    found = find_task(seen)
+    if found[0] == "regression" and len(seen) <= _MOST_DOUBTED and are_whole(seen):
+        warnings.warn(
+            f"target {target!r} holds only {len(seen)} different numbers, all whole. If they name classes, say so: "
+            "`--task classification`, in Python `DeepGPClassifier`.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found
 
 
-def _opened(source: Any, types: Mapping[str, pa.DataType] | None = None) -> TableSource:
-    return source if isinstance(source, TableSource) else open_table(source, types=types)
+def _opened(
+    source: Any,
+    types: Mapping[str, pa.DataType] | None = None,
+    reading: Reading = Reading(),  # noqa: B008
+) -> TableSource:
+    return source if isinstance(source, TableSource) else open_table_as(source, types, reading)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,16 +122,30 @@ class TrainingSource:
         """Read the table once: check the target, count rows and classes, draw the sample."""
         table = _opened(source)
         inputs = input_names(table, target, ignore)
+        known = _Known(target, classification)
         reservoir, n_rows, classes = Reservoir(_SAMPLE_ROWS, _SAMPLE_SEED), 0, Counter()
         for batch in table.batches([*inputs, target]):
-            values = target_values(batch, target, classification=classification, row=n_rows)
+            batch = batch.filter(pa.array(known.rows(batch)))
+            values = target_values(batch, target, classification=classification)
             if classification:
                 classes.update(values.tolist())
             n_rows += batch.num_rows
             reservoir.add(batch)
+        known.warn()
         if n_rows == 0:
-            raise TableError(f"{table.name} has no rows. Check how it was written or filtered.")
+            raise TableError(
+                f"{table.name} has no rows with a target. Check how it was written or filtered."
+                if known.n_rows
+                else f"{table.name} has no rows. Check how it was written or filtered."
+            )
+        if classification:
+            check_number_of_classes(classes, n_rows, f"target {target!r}")
         return cls(table, target, inputs, reservoir.sample(), n_rows, dict(classes))
+
+    @property
+    def reading(self) -> Reading:
+        """How the columns in use are written."""
+        return self.table.reading.for_columns([*self.inputs, self.target])
 
     def sample_targets(self, *, classification: bool) -> np.ndarray:
         """The targets of the sample."""
@@ -125,9 +155,13 @@ class TrainingSource:
         """Whether the encoded rows are few enough to be held."""
         return self.n_rows * len(encoder.feature_names) <= _NUMBERS_IN_MEMORY
 
-    def column(self, name: str) -> np.ndarray:
-        """Read one column of all rows, missing values as one more value."""
-        values = [batch.column(0).dictionary_encode() for batch in self.table.batches([name])]
+    def column(self, name: str, *, classification: bool) -> np.ndarray:
+        """Read one column of all rows in use, missing values as one more value."""
+        known = _Known(self.target, classification)
+        values = [
+            batch.filter(pa.array(known.rows(batch))).column(0).dictionary_encode()
+            for batch in self.table.batches([name, self.target])
+        ]
         whole = pa.chunked_array(values).unify_dictionaries().combine_chunks()
         return np.asarray(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False))
 
@@ -135,10 +169,39 @@ class TrainingSource:
         self, encoder: Encoder, *, classification: bool
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Read the table again, as inputs and targets a batch at a time."""
+        known = _Known(self.target, classification)
         for batch in self.table.batches([*self.inputs, self.target]):
-            yield (
-                encoder(batch),
-                target_values(batch, self.target, classification=classification),
+            X, rows = encoder(batch, known.n_rows), known.rows(batch)
+            batch = batch.filter(pa.array(rows))
+            yield X[rows], target_values(batch, self.target, classification=classification)
+
+
+class _Known:
+    """The rows of a table that have a target, a batch at a time."""
+
+    def __init__(self, target: str, classification: bool):
+        self._target, self._classification = target, classification
+        self.n_rows = self._n_unknown = self._first = 0
+
+    def rows(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Tell which rows of the next batch have a target."""
+        known = known_targets(
+            batch, self._target, classification=self._classification, row=self.n_rows
+        )
+        if not self._n_unknown and not known.all():
+            self._first = self.n_rows + int(np.argmin(known)) + 1
+        self._n_unknown += int(np.sum(~known))
+        self.n_rows += len(known)
+        return known
+
+    def warn(self) -> None:
+        """Say how many rows are left out."""
+        if self._n_unknown:
+            warnings.warn(
+                f"target {self._target!r} is missing in {self._n_unknown} of {self.n_rows} rows, the first being row "
+                f"{self._first}; they are left out.",
+                UserWarning,
+                stacklevel=3,
             )
 
 
@@ -169,16 +232,36 @@ def encoded_batches(
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Read a table for a fitted model, a batch of rows at a time, as numbers and as it is.
 
-    A target's column has the type that it had at the fit.
+    A target's column has the type that it had at the fit; rows without target are left out.
 
     A model fitted on an array of numbers takes the columns with its feature names, or, where it knows none, all
     columns in their order.
     """
+    known = None if target is None else _Known(target, reader.classes is not None)
+    for X, batch in _encoded(reader, source, target):
+        if known is None:
+            yield X, batch
+            continue
+        if target not in batch.schema.names:
+            raise TableError(
+                f"there is no target column {target!r}. The columns are {', '.join(map(repr, batch.schema.names))}."
+            )
+        rows = known.rows(batch)
+        yield X[rows], batch.filter(pa.array(rows))
+    if known is not None:
+        known.warn()
+
+
+def _encoded(
+    reader: Reader, source: Any, target: str | None
+) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
+    n_rows = 0
     if reader.encoder is not None:
         targets = {} if target is None else {target: reader.type_of_target}
-        table = _opened(source, {**reader.encoder.types, **targets})
+        table = _opened(source, {**reader.encoder.types, **targets}, reader.encoder.reading)
         for batch in table.batches():
-            yield reader.encoder(batch), batch
+            yield reader.encoder(batch, n_rows), batch
+            n_rows += batch.num_rows
         return
     table = _opened(source, None)
     names = table.schema.names if reader.names is None else list(reader.names)
