@@ -10,7 +10,6 @@ from bochner.estimators.base import BaseDeepGP
 from bochner.fitting.inputs import check_labels, check_number_of_classes, check_weights
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
-from bochner.members.predictors import AbstractClassifier
 from bochner.prediction.scores import ClassificationScores
 
 
@@ -118,11 +117,6 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         assert isinstance(self.fitted_.task, Classification)
         return self.fitted_.task.classes
 
-    @property
-    def _predictor(self) -> AbstractClassifier:
-        assert isinstance(self.fitted_.predictor, AbstractClassifier)
-        return self.fitted_.predictor
-
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "DeepGPClassifier":
@@ -152,7 +146,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         X = self._checked_inputs(X)
         with self.on_device():
-            return self._predictor.probabilities(X)
+            probabilities = self._predictor_of(X).probabilities(X)
+        self._warn_of_overflow(probabilities)
+        return probabilities
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.
@@ -173,6 +169,17 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         return self.classes_[self._samples(X, n_samples, random_state)[:, 0]]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the share of rows whose class is predicted rightly.
+
+        Args:
+            X: rows.
+            y: their classes, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)
+
     def scores(self, X: Any, y: Any) -> ClassificationScores:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
 
@@ -182,6 +189,6 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            probabilities = self._predictor.probabilities(rows.X)
-            density = self._predictor.log_density(rows)
+            predictor = self._predictor_of(rows.X)
+            probabilities, density = predictor.probabilities(rows.X), predictor.log_density(rows)
         return ClassificationScores.of(rows.Y[:, 0], probabilities, density)

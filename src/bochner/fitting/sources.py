@@ -17,7 +17,7 @@ from bochner.tables.encoding import Encoder
 from bochner.tables.reading import Reading
 from bochner.tables.sampling import Reservoir
 from bochner.tables.source import TableError, TableSource, open_table_as
-from bochner.tables.targets import are_whole, find_task, known_targets, target_values
+from bochner.tables.targets import are_whole, find_task, known_targets, number_column, target_values
 
 _SAMPLE_ROWS = 100_000
 _SAMPLE_SEED = 0
@@ -76,8 +76,8 @@ class Reader:
 
     Attributes:
         encoder: of its columns; None where the model was fitted to numbers.
-        names: of the columns of numbers, where they have some.
-        d_in: how many columns of numbers there are.
+        names: of the columns of a user's rows, where they have some.
+        d_in: how many columns of numbers come of them.
         classes: of the target; None for regression.
     """
 
@@ -85,6 +85,15 @@ class Reader:
     names: tuple[str, ...] | None
     d_in: int
     classes: np.ndarray | None
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns in a user's order, for rows without names."""
+        if self.names is not None:
+            return list(self.names)
+        assert self.encoder is not None
+        n_columns = len(self.encoder.columns) + len(self.encoder.dropped)
+        return [f"x{place}" for place in range(n_columns)]
 
     @property
     def type_of_target(self) -> pa.DataType:
@@ -221,24 +230,34 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
     return inputs
 
 
-def encoded_matrix(reader: Reader, source: Any) -> np.ndarray:
-    """Read all rows of a table as the matrix of numbers that a fitted model takes."""
-    matrices = [X for X, _ in encoded_batches(reader, source)]
-    return np.concatenate(matrices) if matrices else np.empty((0, reader.d_in))
+class Encoded(np.ndarray):
+    """A matrix that an encoder has made, which no method encodes once more."""
+
+
+def encoded_matrix(reader: Reader, source: Any, *, gaps: bool = False) -> np.ndarray:
+    """Read all rows of a table as the matrix of numbers that a fitted model takes.
+
+    With `gaps`, values missing in columns where the fit saw none are NaN.
+    """
+    matrices = [X for X, _ in encoded_batches(reader, source, gaps=gaps)]
+    found = np.concatenate(matrices) if matrices else np.empty((0, reader.d_in))
+    return found.view(Encoded)
 
 
 def encoded_batches(
-    reader: Reader, source: Any, target: str | None = None
+    reader: Reader, source: Any, target: str | None = None, *, gaps: bool = True
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Read a table for a fitted model, a batch of rows at a time, as numbers and as it is.
 
-    A target's column has the type that it had at the fit; rows without target are left out.
+    A target's column has the type that it had at the fit; rows without target are left out. With `gaps`, values missing
+    in columns where the fit saw none are NaN.
 
     A model fitted on an array of numbers takes the columns with its feature names, or, where it knows none, all
     columns in their order.
     """
     known = None if target is None else _Known(target, reader.classes is not None)
-    for X, batch in _encoded(reader, source, target):
+    for X, batch in _encoded(reader, source, target, gaps):
+        X = X.view(Encoded)
         if known is None:
             yield X, batch
             continue
@@ -253,32 +272,54 @@ def encoded_batches(
 
 
 def _encoded(
-    reader: Reader, source: Any, target: str | None
+    reader: Reader, source: Any, target: str | None, gaps: bool
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
-    n_rows = 0
-    if reader.encoder is not None:
-        targets = {} if target is None else {target: reader.type_of_target}
-        table = _opened(source, {**reader.encoder.types, **targets}, reader.encoder.reading)
-        for batch in table.batches():
-            yield reader.encoder(batch, n_rows), batch
-            n_rows += batch.num_rows
+    if reader.encoder is None:
+        yield from _numbers(reader, source)
         return
-    table = _opened(source, None)
+    targets = {} if target is None else {target: reader.type_of_target}
+    table = _opened(source, {**reader.encoder.types, **targets}, reader.encoder.reading)
+    n_rows, empty = 0, list[int]()
+    for batch in table.batches():
+        X = reader.encoder(batch, n_rows)
+        missing, is_empty = reader.encoder.gaps(batch)
+        yield (np.where(missing, np.nan, X) if gaps else X), batch
+        empty += (np.flatnonzero(is_empty) + n_rows + 1).tolist()
+        n_rows += batch.num_rows
+    if empty:
+        warnings.warn(
+            f"{len(empty)} of {n_rows} rows hold no value in any column that the model knows, the first being row "
+            f"{empty[0]}: they are predicted as any row.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _numbers(reader: Reader, source: Any) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
+    """Read columns of numbers, NaN where they are missing."""
+    table = _opened(source)
     names = table.schema.names if reader.names is None else list(reader.names)
     missing = [name for name in names if name not in table.schema.names]
     if missing:
         raise TableError(f"{table.name} lacks the columns {', '.join(map(repr, missing))}.")
+    n_rows = 0
     for batch in table.batches():
-        columns = [target_values(batch, name, classification=False) for name in names]
+        columns = [number_column(batch.column(name), name, n_rows) for name in names]
+        n_rows += batch.num_rows
         yield np.column_stack(columns), batch
 
 
 def rows_with_targets(
-    reader: Reader, source: Any, target: str, max_rows: int | None = None
+    reader: Reader,
+    source: Any,
+    target: str,
+    max_rows: int | None = None,
+    *,
+    gaps: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the first rows of a table for a fitted model, as the matrix of numbers that it takes and their targets."""
     inputs, targets, n_rows = [], [], 0
-    for X, batch in encoded_batches(reader, source, target):
+    for X, batch in encoded_batches(reader, source, target, gaps=gaps):
         inputs.append(X)
         classification = reader.classes is not None
         targets.append(target_values(batch, target, classification=classification, row=n_rows))
@@ -287,4 +328,5 @@ def rows_with_targets(
             break
     if n_rows == 0:
         raise TableError(f"{source} has no rows.")
-    return np.concatenate(inputs)[:max_rows], np.concatenate(targets)[:max_rows]
+    X = np.concatenate(inputs).view(Encoded)
+    return X[:max_rows], np.concatenate(targets)[:max_rows]

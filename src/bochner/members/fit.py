@@ -48,6 +48,10 @@ class Form:
     names: tuple[str, ...] | None = None
     target: str | None = None
 
+    def d_in(self, n_columns: int) -> int:
+        """How many columns the matrix of so many columns of a user has."""
+        return n_columns if self.encoder is None else len(self.encoder.feature_names)
+
     def sources(self, d_in: int) -> Sources:
         """Which columns of the matrix belong together."""
         if self.encoder is None:

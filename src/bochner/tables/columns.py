@@ -35,6 +35,11 @@ class AbstractColumn(abc.ABC):
     def feature_names(self) -> list[str]:
         """The names of the encoded columns."""
 
+    @property
+    @abc.abstractmethod
+    def knows_missing(self) -> bool:
+        """Whether the sample had missing values, so that the encoding tells them."""
+
     @abc.abstractmethod
     def encode(self, values: Any) -> np.ndarray:
         """Encode values of the kind's type as a finite matrix, one column a feature."""
@@ -55,6 +60,18 @@ class AbstractColumn(abc.ABC):
         if self.kind is Kind.NUMBER:
             _check_finite(values, place, row)
         return self.encode(values)
+
+    def missing(self, values: Any) -> np.ndarray:
+        """Tell which values are missing."""
+        values = convert(values, self.kind.value, place=f"column {self.name!r}")
+        if self.kind is Kind.TEXT:
+            values = without_missing_words(values)
+        found = compute.is_null(values, nan_is_null=True)
+        return np.asarray(
+            found.to_numpy(zero_copy_only=False)
+            if isinstance(found, pa.Array)
+            else found.to_numpy()
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,6 +142,10 @@ class AbstractMeasure(AbstractColumn):
     @classmethod
     def learn(cls, name: str, values: pa.ChunkedArray) -> "AbstractMeasure":  # noqa: D102
         return cls(name, Imputation.learn(cls.measure(values)))
+
+    @property
+    def knows_missing(self) -> bool:  # noqa: D102
+        return self.imputation.has_indicator
 
     @property
     def feature_names(self) -> list[str]:  # noqa: D102
@@ -210,6 +231,10 @@ class Moment(AbstractColumn):
         return cls(name, tuple(parts), Imputation.learn(matrix[:, kept]))
 
     @property
+    def knows_missing(self) -> bool:  # noqa: D102
+        return self.imputation.has_indicator
+
+    @property
     def feature_names(self) -> list[str]:  # noqa: D102
         names = [f"{self.name}: {part}" for part in ("days", *self.parts)]
         return [*names, *self.imputation.indicator_name(self.name)]
@@ -253,6 +278,10 @@ class Category(AbstractColumn):
             return None
         frequent, has_rest = _frequent(present)
         return cls(name, frequent, has_rest, has_indicator=values.null_count > 0)
+
+    @property
+    def knows_missing(self) -> bool:  # noqa: D102
+        return self.has_indicator
 
     @property
     def feature_names(self) -> list[str]:  # noqa: D102

@@ -102,6 +102,26 @@ class Encoder:
             return np.empty((0, len(self.feature_names)))
         return np.column_stack([column(batch.column(column.name), row) for column in self.columns])
 
+    def gaps(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
+        """Tell encoded values that are missing where the sample lacked none, and rows that hold nothing at all.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> from bochner.tables.encoding import Encoder
+            >>> encoder = Encoder.learn(pa.table({"a": [1.0, 3.0], "b": [None, 2.0]}))
+            >>> encoder.feature_names
+            ['a', 'b', 'b is missing']
+            >>> gaps, is_empty = encoder.gaps(pa.record_batch({"a": pa.array([None, 5.0]), "b": [None, None]}))
+            >>> gaps.tolist(), is_empty.tolist()
+            ([[True, False, False], [False, False, False]], [True, False])
+        """
+        missing = [column.missing(batch.column(column.name)) for column in self.columns]
+        gaps = [
+            np.repeat((found & (not column.knows_missing))[:, None], len(column.feature_names), 1)
+            for column, found in zip(self.columns, missing, strict=True)
+        ]
+        return np.concatenate(gaps, axis=1), np.all(missing, axis=0)
+
     @functools.cached_property
     def input_names(self) -> list[str]:
         """The columns that are needed."""

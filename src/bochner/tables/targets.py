@@ -110,6 +110,19 @@ def known_targets(
     )
 
 
+def number_column(column: Any, name: str, row: int = 0) -> np.ndarray:
+    """Give a column as float64, NaN where values are missing.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from bochner.tables.targets import number_column
+        >>> number_column(pa.array([1, None]), "a").tolist()
+        [1.0, nan]
+    """
+    numbers = _numbers(column, f"column {name!r}", row).fill_null(float("nan"))
+    return np.asarray(numbers.to_numpy(), np.float64)
+
+
 def _targets(column: Any, name: str, row: int) -> np.ndarray:
     numbers = _numbers(column, f"target {name!r}", row)
     _check_none_missing(numbers, name, row)
