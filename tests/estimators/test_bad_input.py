@@ -1,6 +1,7 @@
 """Bad input is refused before any work, by the name of the parameter or column and with a remedy."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bochner import Constant, DeepGPClassifier, DeepGPRegressor
@@ -174,3 +175,15 @@ def test_a_constant_target_works_with_a_warning():
     with pytest.warns(UserWarning, match="y is constant.*nothing to learn"):
         model = deep_regressor(**SMALL).fit(X, np.full(20, 42.0))
     np.testing.assert_allclose(model.predict(X), 42.0, atol=0.5)
+
+
+@pytest.mark.parametrize("model", [DeepGPRegressor(), DeepGPRegressor(Constant())])
+def test_units_beyond_what_can_be_squared_are_refused(no_work, model):
+    with pytest.raises(ValueError, match=r"'y' holds numbers up to .*e\+200; at most 1e\+120"):
+        model.fit(X, 1e200 * Y)
+    with pytest.raises(ValueError, match=r"'y' varies by .*e-300 only; at least 1e-120"):
+        model.fit(X, 1e-300 * Y)
+    with pytest.raises(ValueError, match="'mass' holds numbers up to"):
+        model.fit(pd.DataFrame(spoiled(X, (3, 2), -1e200), columns=["age", "height", "mass"]), Y)
+    with pytest.raises(ValueError, match=r"`sample_weight` adds up to 2e.301; it must be between"):
+        model.fit(X, Y, sample_weight=np.full(20, 1e300))

@@ -20,7 +20,7 @@ from bochner.estimators.plots import PlotsMixin
 from bochner.estimators.rows_in import RowsInMixin
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.deep_fit import key_for
-from bochner.fitting.inputs import check_no_weights, check_weights
+from bochner.fitting.inputs import check_no_weights, check_units, check_weights, target_names
 from bochner.fitting.rows import Rows
 from bochner.fitting.session import Session
 from bochner.fitting.settling import Asked
@@ -132,6 +132,7 @@ class BaseDeepGP(
         before: Fitted | None,
     ) -> Fitted:
         asked = self._asked()
+        _check_units(rows, form)
         given = None if validation is None else self._validation_rows(validation, task, form)
         if groups is not None and len(np.unique(groups[rows.weights > 0])) < 2:
             raise ValueError(
@@ -180,12 +181,13 @@ class BaseDeepGP(
         if groups is not None:
             raise ValueError("`groups` need a table that fits into memory.")
         X, y = encoder(found.sample), found.sample_targets(classification=self._classification)
-        asked = self._asked()
+        asked, sample = self._asked(), self._rows_of(X, y, task)
+        _check_units(sample, form)
         given = None if validation is None else self._validation_rows(validation, task, form)
         return fit_large(
             self.members,
             asked,
-            self._rows_of(X, y, task),
+            sample,
             found.n_rows,
             (self._rows_of(X, y, task) for X, y in batches),
             task,
@@ -314,3 +316,8 @@ class BaseDeepGP(
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in vars(self)
+
+
+def _check_units(rows: Rows, form: Form) -> None:
+    check_units(rows.X, form.named(rows.X.shape[1]).columns)
+    check_units(rows.Y, [form.target] if form.target else target_names(rows.Y.shape[1]))

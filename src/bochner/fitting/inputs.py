@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 from bochner.rows.scaling import rounding_alone
 
 _MOST_NAMED = 5
+_LARGEST, _MOST_WEIGHT = 1e120, 1e30
 _FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 4, 1000
 
 
@@ -138,7 +139,41 @@ def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"`sample_weight` must not be negative; got {weights[row]:g} in row {row}."
         )
+    total = float(weights.sum())
+    if not 1 / _MOST_WEIGHT <= total <= _MOST_WEIGHT:
+        raise ValueError(
+            f"`sample_weight` adds up to {total:g}; it must be between {1 / _MOST_WEIGHT:g} and {_MOST_WEIGHT:g}. "
+            "Weights say how often rows count: divide them by their mean."
+        )
     return weights
+
+
+def check_units(matrix: np.ndarray, names: Sequence[str]) -> None:
+    """Refuse columns in units so large or so small that squares of their values are beyond the numbers there are.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.fitting.inputs import check_units
+        >>> check_units(np.array([[0.0, 1e200], [1.0, 2e200]]), ["age", "mass"])
+        Traceback (most recent call last):
+        ValueError: 'mass' holds numbers up to 2e+200; at most 1e+120 can be learned from. Give it in larger units.
+    """
+    if matrix.dtype.kind != "f" or len(matrix) == 0:
+        return
+    low, high = matrix.min(axis=0), matrix.max(axis=0)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(over="ignore"):
+        spread = high - low
+    for place in np.flatnonzero(largest > _LARGEST)[:1]:
+        raise ValueError(
+            f"{names[place]!r} holds numbers up to {largest[place]:g}; at most {_LARGEST:g} can be learned from. Give "
+            "it in larger units."
+        )
+    for place in np.flatnonzero((spread > 0) & (spread < 1 / _LARGEST))[:1]:
+        raise ValueError(
+            f"{names[place]!r} varies by {spread[place]:g} only; at least {1 / _LARGEST:g} is needed. Give it in "
+            "smaller units."
+        )
 
 
 def check_no_weights(sample_weight: Any) -> None:
