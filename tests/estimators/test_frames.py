@@ -216,19 +216,3 @@ def test_gaps_in_columns_of_a_frame_are_named_and_empty_rows_said(fitted):
     assert std[0] > 5 * std[1]
     np.testing.assert_allclose(mean[2], targets().mean(), atol=2)
     np.testing.assert_allclose(std[2], targets().std(), rtol=0.4)
-
-
-def test_predictions_that_are_no_numbers_are_warned_of(of_numbers, monkeypatch):
-    part = type(of_numbers.fitted_.predictor)
-    whole = part.summary
-
-    def damaged(self, X, levels=()):
-        found = whole(self, X, levels)
-        found["mean"][1] = np.nan
-        return found
-
-    monkeypatch.setattr(part, "summary", damaged)
-    with pytest.warns(
-        UserWarning, match="1 of 3 predictions are not finite numbers, the first in row 2"
-    ):
-        of_numbers.predict(np.zeros((3, 2)))

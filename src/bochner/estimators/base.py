@@ -20,7 +20,7 @@ from bochner.estimators.plots import PlotsMixin
 from bochner.estimators.rows_in import RowsInMixin
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.deep_fit import key_for
-from bochner.fitting.inputs import check_no_weights, check_units, check_weights, target_names
+from bochner.fitting.inputs import check_no_weights, check_weights
 from bochner.fitting.rows import Rows
 from bochner.fitting.session import Session
 from bochner.fitting.settling import Asked
@@ -132,8 +132,8 @@ class BaseDeepGP(
         before: Fitted | None,
     ) -> Fitted:
         asked = self._asked()
-        _check_units(rows, form)
-        given = None if validation is None else self._validation_rows(validation, task, form)
+        d_in = rows.X.shape[1]
+        given = None if validation is None else self._validation_rows(validation, task, form, d_in)
         if groups is not None and len(np.unique(groups[rows.weights > 0])) < 2:
             raise ValueError(
                 "`groups` must name two groups or more, as whole ones are left out; got one."
@@ -182,8 +182,8 @@ class BaseDeepGP(
             raise ValueError("`groups` need a table that fits into memory.")
         X, y = encoder(found.sample), found.sample_targets(classification=self._classification)
         asked, sample = self._asked(), self._rows_of(X, y, task)
-        _check_units(sample, form)
-        given = None if validation is None else self._validation_rows(validation, task, form)
+        d_in = X.shape[1]
+        given = None if validation is None else self._validation_rows(validation, task, form, d_in)
         return fit_large(
             self.members,
             asked,
@@ -204,10 +204,10 @@ class BaseDeepGP(
 
     def _fit_more(self, X: Any, y: Any, sample_weight: Any, task: AbstractTask | None) -> Self:
         before = self.fitted_ if hasattr(self, "fitted_") else None
+        X, y = self._read_if_named(X, y, gaps=False)
         if before is None:
             X, form = self._learned_inputs(X)
         else:
-            X, y = self._read_if_named(X, y, gaps=False)
             X = self._matrix(X, before.reader, gaps=False)
             form = Form(before.encoder, before.names, before.target)
         if task is None:
@@ -224,8 +224,8 @@ class BaseDeepGP(
         rows = Rows(X, task.targets(y, X), self._weights(y, None, X))
         return self._asked(), rows, task, form
 
-    def _validation_rows(self, validation: Any, task: AbstractTask, form: Form) -> Rows:
-        reader = form.reader(task, form.d_in(self.n_features_in_))
+    def _validation_rows(self, validation: Any, task: AbstractTask, form: Form, d_in: int) -> Rows:
+        reader = form.reader(task, d_in)
         if is_source(validation, encoded=form.encoder is not None):
             X, y = rows_with_targets(reader, validation, form.target or "", gaps=False)
             return Rows(np.asarray(X), task.targets(y, X), np.ones(len(X)))
@@ -277,7 +277,9 @@ class BaseDeepGP(
         check_whole_number("n_samples", n_samples)
         X = self._checked_inputs(X)
         with self.on_device():
-            return self._predictor_of(X).samples(X, n_samples, self._sampling_key(random_state))
+            drawn = self._predictor_of(X).samples(X, n_samples, self._sampling_key(random_state))
+        self._warn_unless_finite(drawn)
+        return drawn
 
     def sample_functions(self, n: int = 1, random_state: Any = None) -> list[DrawnFunction]:
         """Draw functions: callables on raw inputs, the same wherever evaluated, and differentiable.
@@ -316,8 +318,3 @@ class BaseDeepGP(
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in vars(self)
-
-
-def _check_units(rows: Rows, form: Form) -> None:
-    check_units(rows.X, form.named(rows.X.shape[1]).columns)
-    check_units(rows.Y, [form.target] if form.target else target_names(rows.Y.shape[1]))

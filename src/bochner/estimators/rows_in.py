@@ -79,12 +79,15 @@ class RowsInMixin:
             stacklevel=4,
         )
 
-    def _warn_of_overflow(self, predicted: np.ndarray) -> None:
-        wrong = ~np.isfinite(predicted.reshape(len(predicted), -1)).all(axis=1)
-        if wrong.any():
+    def _warn_unless_finite(self, *predicted: np.ndarray) -> None:
+        wrong = np.zeros(len(predicted[0]), bool)
+        for values in predicted:
+            wrong |= ~np.isfinite(values.reshape(len(values), -1).sum(axis=1))
+        if np.any(wrong):
             warnings.warn(
-                f"{int(wrong.sum())} of {len(predicted)} predictions are not finite numbers, the first in row "
-                f"{int(np.argmax(wrong)) + 1}. Look for values far outside those of the fit, or fit the model again.",
+                f"predictions of {int(wrong.sum()):,} of {len(wrong):,} rows are not finite, the first in row "
+                f"{int(wrong.argmax())}: do not use them. Check these rows, and that the model file is the one "
+                "that was saved.",
                 UserWarning,
                 stacklevel=4,
             )
