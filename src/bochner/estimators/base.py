@@ -74,9 +74,9 @@ class BaseDeepGP(
         """Learn from rows of X and their targets or classes y.
 
         Args:
-            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
-                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
-                the name of the target's column as y.
+            X: rows by columns of any type, with missing values: a NumPy array, or a pandas or polars frame. Or a table
+                with the name of the target's column as y: the path of a CSV, Parquet, Feather or NumPy file of any
+                size, what `bochner.open_table` gives, a PyArrow dataset or table, or a frame.
             y: targets in their own units (one column or several), or classes as numbers or text, or the name of their
                 column in the table X.
             sample_weight: how often each row counts.

@@ -25,7 +25,7 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     """Give X as a float64 matrix, with feature names noted at fit and compared later; then values may be missing."""
     X = check_not_empty(X)
     if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(np.float64).filled(np.nan)
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
         matrix = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False,
@@ -102,7 +102,7 @@ def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
     """Give regression targets as a finite float64 matrix, one column a target."""
     _check_given(y)
     if isinstance(y, np.ma.MaskedArray):
-        y = y.astype(np.float64).filled(np.nan)
+        y = np.ma.filled(y.astype(np.float64), np.nan)
     try:
         Y = check_array(
             y,
@@ -132,7 +132,7 @@ def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
     """Give class labels as one column."""
     _check_given(y)
     if isinstance(y, np.ma.MaskedArray):
-        y = y.astype(object).filled(None)
+        y = np.ma.filled(y.astype(object), None)
     y = column_or_1d(y, warn=True)
     _check_lengths(X, y)
     if y.dtype == object:

@@ -100,7 +100,7 @@ def _all_numbers(values: np.ndarray) -> bool:
 
 def _numbers(values: Any) -> np.ndarray:
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(np.float64).filled(np.nan)
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     if values.dtype == object:
         values = np.array([np.nan if _is_missing(v) else v for v in values.ravel()], np.float64)
     return np.asarray(values, np.float64)

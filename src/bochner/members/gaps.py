@@ -48,10 +48,10 @@ class _OverGaps(AbstractPredictor):
         return found.reshape(-1, len(self.values), *found.shape[1:])
 
     def log_density(self, rows: Rows):
-        gaps = np.isnan(rows.X).any(axis=1)
+        gaps = np.asarray(np.isnan(rows.X).any(axis=1))
         found = np.empty(len(rows.X))
         if not gaps.all():
-            found[~gaps] = self.whole.log_density(_chosen(rows, ~gaps))
+            found[~gaps] = self.whole.log_density(rows[~gaps])
         if gaps.any():
             k = len(self.values)
             copies = Rows(
@@ -150,10 +150,6 @@ def over_gaps(
     return ClassifierOverGaps(predictor, values)
 
 
-def _chosen(rows: Rows, chosen: np.ndarray) -> Rows:
-    return Rows(rows.X[chosen], rows.Y[chosen], rows.weights[chosen])
-
-
 def _quantiles_of_mixtures(
     quantiles: Float[np.ndarray, "n k targets levels"], levels: Float[np.ndarray, " p"]
 ) -> Float[np.ndarray, "n targets p"]:
@@ -167,6 +163,10 @@ def _quantiles_of_mixtures(
         for target in range(n_targets):
             pooled = quantiles[row, :, target].ravel()
             order = np.argsort(pooled)
-            below = np.cumsum(masses[order]) - masses[order] / 2
-            found[row, target] = np.interp(levels, below, pooled[order])
+            pooled, below = pooled[order], np.cumsum(masses[order])
+            if np.all(pooled == np.rint(pooled)):  # a law of whole numbers has such quantiles
+                places = np.searchsorted(below, levels)
+                found[row, target] = pooled[np.minimum(places, len(pooled) - 1)]
+            else:
+                found[row, target] = np.interp(levels, below - masses[order] / 2, pooled)
     return found
