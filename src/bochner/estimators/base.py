@@ -312,17 +312,6 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
     def scores(self, X: Any, y: Any) -> Any:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole."""
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute R squared of the predicted means, or the share of rows whose class is predicted rightly.
-
-        Args:
-            X: rows.
-            y: their targets, or the name of their column.
-            sample_weight: how often each row counts.
-        """
-        X, y = self._read_if_named(X, y)
-        return super().score(X, y, sample_weight)  # pyright: ignore[reportAttributeAccessIssue]
-
     def _samples(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         check_whole_number("n_samples", n_samples)
         X = self._checked_inputs(X)
