@@ -315,3 +315,17 @@ def test_errors_say_what_to_do(model):
 def test_groups_are_told_apart_by_their_text():
     assert labels_of(np.array([1.0, 2.5])) == ["1", "2.5"]
     assert labels_of(np.array([True, False])) == ["True", "False"]
+
+
+def test_whole_numbers_and_gaps_are_calibrated():
+    generator = np.random.default_rng(19)
+    X = generator.normal(size=(400, 2))
+    y = np.rint(3 + X[:, 0] + generator.normal(size=400))
+    model = DeepGPRegressor(Linear(), random_state=0).fit(X[:100], y[:100])
+    X[::7, 1] = np.nan
+    with pytest.warns(UserWarning, match="averaged over training rows"):
+        model.calibrate(X[100:300], y[100:300])
+        low, high = model.predict_interval(X[300:], 0.8).T
+    assert np.mean((low <= y[300:]) & (y[300:] <= high)) >= 0.75
+    whole = ~np.isnan(X[300:, 1])
+    np.testing.assert_array_equal(low[whole], np.rint(low[whole]))

@@ -47,7 +47,7 @@ def calibrate(
     TABLE are exchangeable.
     """
     from bochner.estimators.files import to_parts
-    from bochner.fitting.sources import encoded_batches
+    from bochner.fitting.sources import Encoded, encoded_batches
     from bochner.system.saving import format_arrays
     from bochner.tables.targets import target_values
 
@@ -64,7 +64,7 @@ def calibrate(
     if not inputs:
         raise ValueError(f"{table} has no rows.")
     by = None if groups is None else labels
-    fitted.calibrate(np.concatenate(inputs), targets, by, forgetting=forgetting)
+    fitted.calibrate(np.concatenate(inputs).view(Encoded), targets, by, forgetting=forgetting)
     place.write_or_rescue(format_arrays(*to_parts(fitted)))
     if not place.is_standard_output:
         found = {"model": str(place.path), "calibrated": fitted.fitted_.calibration.in_words()}

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.fitting.rows import Rows
-from bochner.fitting.sources import column_of
+from bochner.fitting.sources import Reader, column_of
 from bochner.members.calibration import Calibration, labels_of
 from bochner.members.conformal import scores
 from bochner.members.fitted import Fitted
@@ -23,6 +24,10 @@ class CalibratedMixin(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def on_device(self) -> contextlib.AbstractContextManager:
         """Compute on the device that was asked for."""
+
+    @abc.abstractmethod
+    def _predictor_of(self, X: np.ndarray) -> Any:
+        """Give what predicts a matrix."""
 
     @abc.abstractmethod
     def checked_rows(self, X: Any, y: Any) -> Rows:
@@ -61,22 +66,23 @@ class CalibratedMixin(metaclass=abc.ABCMeta):
             raise ValueError(
                 f"`forgetting` must be None, or from 0 to below 1; got {forgetting!r}."
             )
-        labels = groups_of(X, groups)
+        labels = groups_of(self.fitted_.reader, X, groups, y if isinstance(y, str) else None)
         rows = self.checked_rows(X, y)
         check_groups(labels, len(rows))
         with self.on_device():
-            found = Calibration.of(scores(self.fitted_.predictor, rows), labels)
+            found = Calibration.of(scores(self._predictor_of(rows.X), rows), labels)
         if forgetting is not None:
             found = found.after(self.fitted_.calibration, forgetting)
         self.fitted_ = dataclasses.replace(self.fitted_, calibration=found)
         return self
 
 
-def groups_of(X: Any, groups: Any) -> list[str] | None:
+def groups_of(reader: Reader, X: Any, groups: Any, target: str | None = None) -> list[str] | None:
     """Give the groups of rows as text: from an array, or from a column of a table that is named."""
     if groups is None:
         return None
-    return labels_of(column_of(X, groups) if isinstance(groups, str) else groups)
+    of_rows = column_of(reader, X, groups, target) if isinstance(groups, str) else groups
+    return labels_of(of_rows)
 
 
 def check_groups(labels: Sequence[str] | None, n: int) -> None:

@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.exact.folds import folds_of_groups
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.rows import Rows
-from bochner.fitting.sources import table_in_memory
+from bochner.fitting.sources import rows_as_they_are
 from bochner.members.cross import LeftOutScores
 from bochner.members.fitted import Fitted
 
@@ -60,14 +61,17 @@ class CrossedMixin(metaclass=abc.ABCMeta):
             )
         fold = folds_of_groups(np.arange(len(rows)), n_folds, self.fitted_.seed)
         scores, fits = np.empty(rows.Y.shape), []
-        table = table_in_memory(X, y, self.fitted_.encoder) if isinstance(y, str) else None
+        table = None
+        if isinstance(y, str):
+            table = rows_as_they_are(self.fitted_.reader, X, y)
         for number in range(n_folds):
             kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             fresh: Any = clone(self)  # pyright: ignore[reportArgumentType]
             if table is not None:
                 part, left_out = fresh.fit(table.take(kept), y), table.take(out)
             else:
-                part, left_out = fresh.fit(rows.X[kept], self._as_given(rows.Y[kept])), rows.X[out]
+                own, left_out = (_safe_indexing(X, index) for index in (kept, out))
+                part = fresh.fit(own, _safe_indexing(y, kept))
             mean, std = part.predict(left_out, return_std=True)
             error = np.abs(rows.Y[out] - np.reshape(mean, (len(out), -1)))
             scores[out] = error / np.reshape(std, (len(out), -1))
@@ -86,12 +90,9 @@ class CrossedMixin(metaclass=abc.ABCMeta):
         means, deviations = [], []
         for fitted in self.fitted_.fits:
             part = copy.copy(self)
-            part.fitted_, part.n_features_in_ = fitted, fitted.d_in  # pyright: ignore[reportAttributeAccessIssue]
+            part.fitted_ = fitted
             found = part._summary(X, ())
             means.append(np.reshape(found["mean"], (len(found["mean"]), -1)))
             deviations.append(np.reshape(found["std"], means[-1].shape))
         found = self.fitted_.left_out.interval(np.stack(means), np.stack(deviations), coverage)
         return self.fitted_.task.shaped(found)  # pyright: ignore[reportAttributeAccessIssue]
-
-    def _as_given(self, Y: np.ndarray) -> np.ndarray:
-        return self.fitted_.task.shaped(Y)  # pyright: ignore[reportAttributeAccessIssue]

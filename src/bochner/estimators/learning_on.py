@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bochner.fitting.inputs import check_X
 from bochner.fitting.rows import Rows
 from bochner.fitting.settling import Asked
+from bochner.fitting.sources import Reader
 from bochner.fitting.task import AbstractTask
 from bochner.members.fit import Form, fit_first
 from bochner.members.fitted import Fitted
@@ -27,8 +27,16 @@ class LearningOnMixin(metaclass=abc.ABCMeta):
         """Put together what the parameters say, checked."""
 
     @abc.abstractmethod
-    def _read_if_named(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _read_if_named(self, X: Any, y: Any, *, gaps: bool = True) -> tuple[Any, Any]:
         """Read a table of named columns."""
+
+    @abc.abstractmethod
+    def _matrix(self, X: Any, reader: Reader, *, gaps: bool) -> np.ndarray:
+        """Give rows as a matrix of numbers."""
+
+    @abc.abstractmethod
+    def _learned_inputs(self, X: Any) -> tuple[np.ndarray, Form]:
+        """Give the rows of a fit as a matrix, and what they look like."""
 
     @abc.abstractmethod
     def _task_of(self, y: Any, X: np.ndarray) -> AbstractTask:
@@ -37,10 +45,6 @@ class LearningOnMixin(metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def _weights(self, y: Any, sample_weight: Any, X: np.ndarray) -> np.ndarray:
         """Give the weights of rows."""
-
-    @abc.abstractmethod
-    def _form(self) -> Form:
-        """Say what rows look like."""
 
     def update(self, X: Any, y: Any, sample_weight: Any = None, *, forgetting: float = 0.0) -> Self:
         """Learn from further rows, with scaling, hyper-parameters and weights of members as they are.
@@ -67,8 +71,8 @@ class LearningOnMixin(metaclass=abc.ABCMeta):
         check_is_fitted(self)
         if not isinstance(forgetting, int | float) or not 0 <= forgetting < 1:
             raise ValueError(f"`forgetting` must be from 0 to below 1; got {forgetting!r}.")
-        X, y = self._read_if_named(X, y)
-        X = check_X(self, X, reset=False)
+        X, y = self._read_if_named(X, y, gaps=False)
+        X = self._matrix(X, self.fitted_.reader, gaps=False)
         rows = Rows(X, self.fitted_.task.targets(y, X), self._weights(y, sample_weight, X))
         asked = dataclasses.replace(self._asked(), goes_on=True)
         with asked.session.on_device():
@@ -79,10 +83,10 @@ class LearningOnMixin(metaclass=abc.ABCMeta):
         """Fit to the first rows, or learn from further ones."""
         if hasattr(self, "fitted_"):
             return self.update(X, y, sample_weight)
-        X = check_X(self, X, reset=True)
+        X, form = self._learned_inputs(X)
         task = self._task_of(y, X) if task is None else task
         rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
         asked = self._asked()
         with asked.session.on_device():
-            self.fitted_ = fit_first(self.members, asked, rows, task, self._form())
+            self.fitted_ = fit_first(self.members, asked, rows, task, form)
         return self

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.calibrated import check_groups, groups_of
@@ -13,7 +15,6 @@ from bochner.fitting.deep_fit import key_for
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
 from bochner.members.conformal import summary
-from bochner.members.predictors import AbstractRegressor
 from bochner.prediction.scores import RegressionScores
 
 _ENDS = (0.05, 0.95)
@@ -31,8 +32,11 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         members: `"auto"`; one of `Deep(...)`, `Exact(...)`, `Landmarks(...)`, `Linear()` and `Constant()`; or a list of
             pairs of a name and a member. Nested parameters go by `members__n_layers`, or by a member's name.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
-        likelihood: law of the target: `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; the last two are
-            for deep models. None lets left-out rows decide whether noise varies.
+        likelihood: law of the target. `"auto"` looks whether all targets are on a lattice, such as whole numbers, and
+            lets left-out rows decide between equal noise, noise that varies and densities of free shape; `law_` says
+            what it chose, and why. Or one by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
+            `"gaussian"`, `"heteroscedastic"`, `"student-t"`, `"poisson"`, `"negative-binomial"` or `"gamma"`; those
+            without Gaussian noise are for deep models.
         max_seconds: time for the whole fit, compilation included.
         warm_start: a deep model goes on from the fitted one at the next call of `fit`.
         checkpoint: folder in which the state of a deep model's training is kept, the last two times; it needs a
@@ -48,6 +52,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
 
     Attributes:
         members_: each member with the mean log-likelihood of rows that it left out, its weight and its seconds.
+        law_: what targets are taken for, and how laws of each shape did, in words.
         summary_: mean log-likelihood of left-out rows, beside a constant and a linear model.
         fitted_: all that predicts, as one value.
         config_: every setting of a deep member, with the value used.
@@ -89,11 +94,6 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         assert isinstance(task, Regression)
         return task
 
-    @property
-    def _predictor(self) -> AbstractRegressor:
-        assert isinstance(self.fitted_.predictor, AbstractRegressor)
-        return self.fitted_.predictor
-
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
         """Fit at the first call, and `update` at further ones: scikit-learn's name for it.
 
@@ -115,17 +115,17 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         return (found["mean"], found["std"]) if return_std else found["mean"]
 
     def predict_summary(
-        self, X: Any, quantiles: Any, *, groups: Any = None
+        self, X: Any, quantiles: Any = (), *, groups: Any = None
     ) -> dict[str, np.ndarray]:
         """Predict `mean`, `std` and `quantiles` of y in one pass over the rows.
 
         Args:
             X: rows to predict.
-            quantiles: levels between 0 and 1.
+            quantiles: levels between 0 and 1; without any there are no `quantiles`.
             groups: the group of each row, for quantiles calibrated by group, or the name of its column in a table.
         """
         found = self._summary(X, _checked_levels(quantiles), groups)
-        return {name: found[name] for name in ("mean", "std", "quantiles")}
+        return {name: found[name] for name in ("mean", "std", "quantiles") if name in found}
 
     def predict_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Predict the two parts of the variance of y: epistemic (of the function) and aleatoric (of the noise).
@@ -172,12 +172,17 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         return self.predict_quantiles(X, ends, groups=groups)
 
     def _summary(self, X: Any, levels: Any, groups: Any = None) -> dict[str, np.ndarray]:
-        labels = groups_of(X, groups)
+        check_is_fitted(self)
+        labels = groups_of(self.fitted_.reader, X, groups)
         X = self._checked_inputs(X)
         check_groups(labels, len(X))
         with self.on_device():
-            found = summary(self.fitted_, X, levels, labels)
+            calibration = self.fitted_.calibration
+            found = summary(self._predictor_of(X), calibration, X, levels, labels)
         found["std"] = np.sqrt(found["epistemic"] + found["aleatoric"])
+        # Calibrated quantiles are infinite where rows are too few for finite ones.
+        calibrated = {"quantiles"} if self.fitted_.calibration is not None else set()
+        self._warn_unless_finite(*(v for name, v in found.items() if name not in calibrated))
         return {name: self._regression.shaped(values) for name, values in found.items()}
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
@@ -191,6 +196,17 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         drawn = self._samples(X, n_samples, random_state)
         return self._regression.shaped(drawn)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute R squared of the predicted means.
+
+        Args:
+            X: rows.
+            y: their targets, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)
+
     def scores(self, X: Any, y: Any) -> RegressionScores:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
 
@@ -200,14 +216,15 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            found = summary(self.fitted_, rows.X, _ENDS)
-            density = self._predictor.log_density(rows)
+            predictor = self._predictor_of(rows.X)
+            found = summary(predictor, self.fitted_.calibration, rows.X, _ENDS)
+            density = predictor.log_density(rows)
             key = key_for("sample", self.fitted_.seed)
-            samples = self._predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)
+            samples = predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)
         low, high = (found["quantiles"][..., i] for i in range(2))
         return RegressionScores.of(rows.Y, found["mean"], density, samples, low=low, high=high)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.non_deterministic = False
@@ -215,7 +232,10 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
 
 
 def _checked_levels(quantiles: Any) -> np.ndarray:
-    levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-    if not np.all((levels > 0) & (levels < 1)):
+    try:
+        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
+    except (TypeError, ValueError):
+        levels = np.array([np.nan])
+    if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
         raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
     return levels

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from bochner.exact.kernels import AbstractKernel, Constant, Linear
 from bochner.exact.kernels.combined import Product, Sum
-from bochner.exact.landmarks import LandmarkProcess
+from bochner.exact.landmarks import LandmarkProcess, Landmarks
 from bochner.exact.linear_algebra import half_solve
 from bochner.exact.process import Process
 from bochner.exact.rows import Rows
@@ -15,13 +15,15 @@ from bochner.exact.rows import Rows
 _BLOCK = 2048
 
 
-def open_share(process: Process | LandmarkProcess, rows: Rows) -> Float[np.ndarray, " n"] | None:
+def open_share(
+    process: Process | LandmarkProcess | Landmarks, rows: Rows
+) -> Float[np.ndarray, " n"] | None:
     """Compute the share of the prior variance that the sum of local terms has left, given the training rows.
 
     A term is local if it has a lengthscale, a period or categories; planes and constants are not, since a few rows
     decide them everywhere. With `k` the sum of local terms, `Z` the training rows or landmarks and `M` the covariance
     of what is known there it is `1 - k(x, Z) M^-1 k(Z, x) / k(x, x)`: one far from all rows. None where no term is
-    local.
+    local. What landmarks alone know is taken to be without noise.
 
     Example:
         >>> import numpy as np

@@ -13,7 +13,6 @@ from jaxtyping import Bool, Float
 
 from bochner.fitting.rows import Rows
 from bochner.members.calibration import Calibration
-from bochner.members.fitted import Fitted
 from bochner.members.predictors import AbstractClassifier, AbstractPredictor, AbstractRegressor
 
 _FAR = 4.0
@@ -43,14 +42,13 @@ def scores(predictor: AbstractPredictor, rows: Rows) -> Float[np.ndarray, "n tar
 
 
 def summary(
-    fitted: Fitted,
+    predictor: AbstractRegressor,
+    calibration: Calibration | None,
     X: Float[np.ndarray, "n d"],
     levels: Sequence[float],
     groups: Sequence[str] | None = None,
 ) -> dict[str, np.ndarray]:
     """Compute what `AbstractRegressor.summary` does, with calibrated quantiles where there is a calibration."""
-    predictor, calibration = fitted.predictor, fitted.calibration
-    assert isinstance(predictor, AbstractRegressor)
     if calibration is None and groups is not None:
         raise ValueError(
             "`groups` are for a calibrated model: call `calibrate` with `groups` first."
@@ -93,7 +91,7 @@ def _summary(
 
 
 def class_sets(
-    fitted: Fitted,
+    calibration: Calibration | None,
     probabilities: Float[np.ndarray, "n classes"],
     coverage: float,
     groups: Sequence[str] | None = None,
@@ -102,7 +100,7 @@ def class_sets(
 
     The most probable class is always among them.
     """
-    masses, calibration = mass_of_more_probable(probabilities), fitted.calibration
+    masses = mass_of_more_probable(probabilities)
     if calibration is None:
         if groups is not None:
             raise ValueError(

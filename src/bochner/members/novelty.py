@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from bochner.exact.densities import DensityPart
 from bochner.exact.linear_algebra import factorize, half_solve
 from bochner.exact.novelty import open_share
 from bochner.fitting.deep_fit import DeepFit
@@ -53,6 +54,8 @@ def _of_rows(part: AbstractPart, X: np.ndarray) -> np.ndarray | None:
     model: Any = part.part
     several = getattr(getattr(model, "functions", None), "processes", ())
     alone = getattr(model, "process", None)
+    if isinstance(model, DensityPart):
+        alone = model.landmarks
     rows = part.columns(X)
     found = [open_share(one, rows) for one in (several if alone is None else (alone,))]
     known = [share for share in found if share is not None]
@@ -68,6 +71,7 @@ def _of_deep(fit: DeepFit, background: np.ndarray, X: np.ndarray) -> np.ndarray 
         return None
     endless = np.full(fit.d_in, np.inf)
     scaling = dataclasses.replace(fit.input_scaling, limit=endless)  # what is far stays far
+    X = np.where(np.isnan(X), fit.input_scaling.center, X)
     kernel = fit.model.each()[0].layers[0].kernel
     known = jnp.asarray(scaling(background), jnp.float32)
     K = np.asarray(kernel.covariance(known, known), np.float64)

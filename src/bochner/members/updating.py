@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bochner.exact.classes import ClassPart
+from bochner.exact.densities import DensityPart
 from bochner.exact.rows import Rows as EncodedRows
 from bochner.exact.updating import Further, updated_class_part, updated_part
 from bochner.fitting.deep_fit import DeepFit
@@ -78,6 +79,8 @@ class _Update:
         further = encoded.get(id(part.columns))
         if further is None:
             further = encoded[id(part.columns)] = self._further(part.columns(self.rows.X))
+        if isinstance(part.part, DensityPart):
+            return part
         if isinstance(part.part, ClassPart):
             return dataclasses.replace(part, part=updated_class_part(part.part, further))
         y = further.targets
