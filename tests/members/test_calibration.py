@@ -325,7 +325,9 @@ def test_whole_numbers_and_gaps_are_calibrated():
     X[::7, 1] = np.nan
     with pytest.warns(UserWarning, match="averaged over training rows"):
         model.calibrate(X[100:300], y[100:300])
-        low, high = model.predict_interval(X[300:], 0.8).T
+    with pytest.warns(UserWarning, match="averaged over training rows"):
+        intervals = model.predict_interval(X[300:], 0.8)
+    low, high = intervals.T
     assert np.mean((low <= y[300:]) & (y[300:] <= high)) >= 0.75
     whole = ~np.isnan(X[300:, 1])
     np.testing.assert_array_equal(low[whole], np.rint(low[whole]))

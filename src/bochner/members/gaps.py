@@ -94,7 +94,7 @@ class RegressorOverGaps(_OverGaps, AbstractRegressor):
         return found
 
     def cdf(self, rows: Rows):  # noqa: D102
-        gaps = np.isnan(rows.X).any(axis=1)
+        gaps = np.asarray(np.isnan(rows.X).any(axis=1))
         k, found = len(self.values), np.empty(rows.Y.shape)
         Y, weights = np.repeat(rows.Y[gaps], k, axis=0), np.repeat(rows.weights[gaps], k)
         copies = Rows(self._filled(rows.X[gaps]), Y, weights)
