@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
 import typer
 
 from bochner.cli.common import AsJson, Quiet, command, show
@@ -45,6 +44,8 @@ def get(
 
     Its files come from the folder in BOCHNER_DATA, else from the cache.
     """
+    import pyarrow as pa
+
     from bochner.datasets import load
     from bochner.datasets.files import present_files
 

@@ -3,13 +3,12 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
+from typing import TYPE_CHECKING, Any
 
 from bochner.cli.output import Inputs, Output
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PARQUET = ".parquet"
 
@@ -25,7 +24,10 @@ class _Writer:
     def is_empty(self) -> bool:
         return self._writer is None
 
-    def write(self, part: pa.RecordBatch) -> None:
+    def write(self, part: "pa.RecordBatch") -> None:
+        import pyarrow.csv
+        import pyarrow.parquet
+
         with self._output.errors_in_words():
             if self._writer is None:
                 is_parquet = self._output.path.suffix == _PARQUET
@@ -68,6 +70,8 @@ def open_output(output: Output) -> Iterator[_Writer]:
         >>> open(path).read().split()
         ['"a"', '1', '2']
     """
+    import pyarrow as pa
+
     with output.open() as file:
         writer = _Writer(output, pa.PythonFile(file, "w"))
         try:
