@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bochner import Constant, Deep, DeepGPClassifier, DeepGPRegressor, Exact, Landmarks, Linear
+from bochner.fitting.splits import ByGroups
 from bochner.members.deep import deep_candidates
 from bochner.members.in_rows import rows_candidates
 from bochner.members.stack import fit_stack
@@ -112,7 +113,7 @@ def test_a_column_of_a_table_may_name_the_groups():
 def test_a_replicate_of_a_deep_model_is_judged_by_the_fold_that_it_has_left_out():
     X, y, groups = twins()
     apart = training(X, y)
-    together = training(X, y, groups=groups)
+    together = training(X, y, split=ByGroups(groups))
     assert all(len(np.unique(together.folds[groups == one])) == 1 for one in range(15))
     assert np.bincount(together.folds).tolist() == [12] * 5
     deep = Deep(**TINY | {"max_steps": 300, "n_random_features": 30, "lengthscale_factor": 0.3})

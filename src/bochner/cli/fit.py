@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-import time
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any
 
 import typer
@@ -33,6 +33,10 @@ def fit(
         typer.Option(
             metavar="COLUMN", help="Column whose rows of one value are left out together."
         ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column by which later rows judge earlier ones."),
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column not to learn from; repeat.")
@@ -164,12 +168,12 @@ def fit(
     column, out = asked.required("target"), asked.required("model")
     asked_task, ignored = asked.taken("task", "auto"), asked.taken("ignore", [])
     held_out, logs = asked.taken("validation", None), asked.taken("tensorboard", None)
-    group_column = asked.taken("groups", None)
+    group_column, time_column = asked.taken("groups", None), asked.taken("time", None)
     asked.values.setdefault("seed", 0)
     inputs = {"TABLE": table, "--validation": held_out, "--config": config}
     folders = {"--checkpoint": asked.values.get("checkpoint"), "--tensorboard": logs}
     place = None if silent else _outputs(out, folders, inputs)
-    started = time.monotonic()
+    started = monotonic()
     from bochner.cli.standings import in_a_line, show_members, standings
     from bochner.estimators.files import to_parts
     from bochner.fitting.storing import check_storable
@@ -186,7 +190,14 @@ def fit(
 
         estimator.set_params(callbacks=[TensorBoardLogger(logs)])
     try:
-        estimator.fit(source, column, groups=group_column, validation=held_out, ignore=ignored)
+        estimator.fit(
+            source,
+            column,
+            groups=group_column,
+            time=time_column,
+            validation=held_out,
+            ignore=ignored,
+        )
     except Exception as error:
         _say_how_to_resume(error)
         raise
@@ -201,7 +212,7 @@ def fit(
         "rows": source.n_rows,
         "inputs": len(fitted.encoder.input_names),
         "encoded_inputs": fitted.d_in,
-        "seconds": time.monotonic() - started,
+        "seconds": monotonic() - started,
         **(standings(fitted) if as_json else in_a_line(fitted)),
     }
     deep = fitted.deep

@@ -8,8 +8,18 @@ from typing import Any
 
 import typer
 
-_OF_THE_CALL = ("target", "model", "task", "groups", "ignore", "validation", "tensorboard", "seed")
-_TEXTS = ("target", "model", "task", "groups", "validation", "tensorboard", "checkpoint")
+_OF_THE_CALL = (
+    "target",
+    "model",
+    "task",
+    "groups",
+    "time",
+    "ignore",
+    "validation",
+    "tensorboard",
+    "seed",
+)
+_TEXTS = ("target", "model", "task", "groups", "time", "validation", "tensorboard", "checkpoint")
 _NOT_SETTINGS = ("callbacks", "distributed", "verbose", "resume", "warm_start", "random_state")
 
 

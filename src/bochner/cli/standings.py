@@ -22,7 +22,8 @@ def standings(fitted: Any) -> dict[str, Any]:
     """
     members = [dataclasses.asdict(one) for one in _ranked(fitted)]
     counts = {name: int(value) for name, value in fitted.summary.items() if name == "n_rows"}
-    return {"members": members, "left_out": {**fitted.summary, **counts}}
+    judging = fitted.judging or "rows left out at random"
+    return {"members": members, "left_out": {**fitted.summary, **counts}, "judged_by": judging}
 
 
 def in_a_line(fitted: Any) -> dict[str, str]:
@@ -31,7 +32,8 @@ def in_a_line(fitted: Any) -> dict[str, str]:
     if not found:
         return {}
     beside = [f"{name} {found[name]:.4g}" for name in ("linear", "constant") if name in found]
-    about = ", ".join([*beside, f"{found['n_rows']:,.0f} rows"])
+    rows = f"{found['n_rows']:,.0f} rows"
+    about = ", ".join([*beside, rows, *([fitted.judging] if fitted.judging else [])])
     return {"left-out log-likelihood": f"{found['log_likelihood']:.4g} ({about})"}
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 
+from bochner.fitting.splits import AbstractSplit, split_of
+from bochner.tables.casting import Kind, convert, find_kind
 from bochner.tables.encoding import Encoder
 from bochner.tables.sampling import Reservoir
 from bochner.tables.source import TableError, TableSource, open_table
@@ -131,6 +133,13 @@ class TrainingSource:
         whole = pa.chunked_array(values).unify_dictionaries().combine_chunks()
         return np.asarray(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False))
 
+    def split(self, groups: str | None, time: str | None) -> AbstractSplit | None:
+        """Read which rows leave together, by one of two columns."""
+        numbers = None if groups is None else self.column(groups)
+        moments = None if time is None else column_of_moments(self.table, time)
+        found = split_of(numbers, moments, self.n_rows)
+        return None if found is None else dataclasses.replace(found, name=groups or time)
+
     def encoded_batches(
         self, encoder: Encoder, *, classification: bool
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -140,6 +149,18 @@ class TrainingSource:
                 encoder(batch),
                 target_values(batch, self.target, classification=classification),
             )
+
+
+def column_of_moments(table: TableSource, name: str) -> np.ndarray:
+    """Read a column of numbers, dates or times of all rows."""
+    parts = [np.zeros(0)]
+    for batch in table.batches([name]):
+        column = batch.column(0)
+        kind = pa.float64() if find_kind(column.type) is Kind.NUMBER else pa.timestamp("us")
+        n_rows = sum(map(len, parts))
+        found = convert(column, kind, place=f"column {name!r}", first_row=n_rows)
+        parts.append(found.to_numpy(zero_copy_only=False))
+    return np.concatenate(parts[1:] or parts)
 
 
 def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple[str, ...]:

@@ -203,7 +203,7 @@ def _trained_on(
     seconds_tried: float,
 ) -> DeepFit:
     """Train on rows in memory."""
-    kept, judged = held_out.split(fit.config, rows)
+    kept, judged = held_out.parts(fit.config, rows)
     whole, scaled = fit.scaled(rows), fit.scaled(kept)
     # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
     weights = fit.total_weight / rows.weights.sum() * scaled.weights

@@ -55,4 +55,4 @@ def _by_folds(deep: Deep, training: Training) -> tuple[DeepFit, Float[np.ndarray
         rows = fit.scaled(training.rows[folds == fold])
         posterior = fit.posterior(model=alone)
         left_out[folds == fold] = posterior.map_rows(LogDensity(), rows.X, Y=rows.Y)
-    return fit, left_out - fit.target_scaling.log_jacobian
+    return fit, (left_out - fit.target_scaling.log_jacobian)[training.judged]

@@ -45,6 +45,7 @@ def _parts(members: list[Any], kinds: tuple[str, ...], training: Training) -> li
         "kernel": None if kernel is None else _resolved(kernel, training),
         "weights": rows.weights / np.mean(rows.weights),
         "groups": training.group_numbers,
+        "judged": training.judged,
         "seed": asked.seed,
         "until": asked.session.until if {"smooth", "sum"} & set(kinds) else -np.inf,
     }
@@ -59,19 +60,13 @@ def _parts(members: list[Any], kinds: tuple[str, ...], training: Training) -> li
     if training.task.classification:
         labels, n_classes = rows.Y[:, 0], training.task.n_outputs
         if landmarks is None:
-            parts = class_parts(training.encoded, labels, n_classes, **common)
-            return _of_judged_rows(parts, training)
+            return class_parts(training.encoded, labels, n_classes, **common)
         sizes = _sizes(landmarks)
-        return landmark_class_parts(
-            training.encoded, labels, n_classes, training.judged, sizes=sizes, **common
-        )
+        return landmark_class_parts(training.encoded, labels, n_classes, sizes=sizes, **common)
     y = rows.Y[:, 0]
     if landmarks is None:
-        parts = regression_parts(training.encoded, y, **common, **noise)
-        return _of_judged_rows(parts, training)
-    return landmark_parts(
-        training.encoded, y, training.judged, sizes=_sizes(landmarks), **common, **noise
-    )
+        return regression_parts(training.encoded, y, **common, **noise)
+    return landmark_parts(training.encoded, y, sizes=_sizes(landmarks), **common, **noise)
 
 
 def _resolved(kernel: Any, training: Training) -> AbstractKernel:
@@ -83,11 +78,6 @@ def _resolved(kernel: Any, training: Training) -> AbstractKernel:
             f"got {kernel!r}."
         )
     return found.resolved(training.inputs, training.columns.columns)
-
-
-def _of_judged_rows(parts: list[Any], training: Training) -> list[Any]:
-    """Keep what exact models say of left-out rows for those by which all members are judged."""
-    return [dataclasses.replace(part, left_out=part.left_out[training.judged]) for part in parts]
 
 
 def _sizes(landmarks: Landmarks) -> Sizes:

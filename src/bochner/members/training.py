@@ -14,6 +14,7 @@ from bochner.exact.sizes import whole_groups
 from bochner.fitting.held_out import Named
 from bochner.fitting.rows import Rows
 from bochner.fitting.settling import Asked
+from bochner.fitting.splits import AbstractSplit, ByTime
 from bochner.fitting.task import AbstractTask
 
 FOLDS_BELOW = 4_000
@@ -35,7 +36,7 @@ class Training:
         task: of the target.
         sources: which columns of the matrix belong together.
         asked: likelihood, seed and session of the call; its settings are those of no member.
-        groups: the group of each row, which leaves as a whole; None where only equal rows belong together.
+        split: which rows leave together; None where only equal rows do.
         given: rows to judge by in place of training rows.
         named: names for messages.
         called: the columns as a user calls them, for kernels; by their places where None.
@@ -45,7 +46,7 @@ class Training:
     task: AbstractTask
     sources: Sources
     asked: Asked
-    groups: Int[np.ndarray, " n"] | None = None
+    split: AbstractSplit | None = None
     given: Rows | None = None
     named: Named = dataclasses.field(default_factory=Named)
     called: Inputs | None = None
@@ -67,19 +68,24 @@ class Training:
 
     @functools.cached_property
     def group_numbers(self) -> Int[np.ndarray, " n"]:
-        """The number of each row's group."""
-        if self.groups is None:
-            return self.encoded.groups()
-        return np.unique(self.groups, return_inverse=True)[1]
+        """The number of each row's group, which leaves as a whole."""
+        alike = self.encoded.groups()
+        return alike if self.split is None else self.split.groups(alike, self.judged)
 
     @functools.cached_property
     def judged(self) -> Int[np.ndarray, " judged"]:
-        """Numbers of the training rows that members leave out and are judged by; all of a small table."""
+        """Numbers of the training rows that members leave out and are judged by; all of a small table.
+
+        Where later rows judge earlier ones, these are the latest, of a small table a fold.
+        """
         n = len(self.rows)
-        if n < FOLDS_BELOW:
+        in_folds, in_time = n < FOLDS_BELOW, isinstance(self.split, ByTime)
+        if in_folds and not in_time:
             return np.arange(n)
-        wanted = min(round(_SHARE_HELD_OUT * n), _MOST_HELD_OUT)
-        return whole_groups(self.group_numbers, wanted, self.asked.seed)[0]
+        wanted = round(n / N_FOLDS) if in_folds else min(round(_SHARE_HELD_OUT * n), _MOST_HELD_OUT)
+        if self.split is None:
+            return whole_groups(self.group_numbers, wanted, self.asked.seed)[0]
+        return self.split.held_out(wanted, self.asked.seed)
 
     @functools.cached_property
     def judged_rows(self) -> Rows:
