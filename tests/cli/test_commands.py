@@ -17,7 +17,9 @@ from tests.cli.conftest import SMALL, make_frame
 
 def test_every_command_has_help(call):
     listed = call("--help").output
-    for name in ("fit", "predict", "evaluate", "report", "info", "sample", "export", "demo"):
+    for name in (
+        "fit", "predict", "evaluate", "cv", "compare", "report", "info", "sample", "export", "demo",
+    ):  # fmt: skip
         assert name in listed
         assert "--help" in call(name, "--help").output
     assert "Exit codes" in listed
@@ -268,7 +270,7 @@ def test_a_model_without_a_deep_one_cannot_be_checked_and_the_message_says_what_
 
 def test_help_flows_to_the_width_of_the_terminal_and_shows_defaults(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    printed = call("fit", "--help").output
+    printed = call("fit", "--help-all").output
     assert "chosen from the size of the table. Types of columns" in printed
     assert "regression or classification.  [default: auto]" in printed
     assert "rbf, arccos0" in printed

@@ -20,7 +20,8 @@ from bochner.tables.targets import find_task, target_values
 
 _SAMPLE_ROWS = 100_000
 _SAMPLE_SEED = 0
-_NUMBERS_IN_MEMORY = 2**24
+NUMBERS_IN_MEMORY = 2**24
+"""Numbers of an encoded table that is held in memory, at most."""
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -125,20 +126,11 @@ class TrainingSource:
 
     def fits_in_memory(self, encoder: Encoder) -> bool:
         """Whether the encoded rows are few enough to be held."""
-        return self.n_rows * len(encoder.feature_names) <= _NUMBERS_IN_MEMORY
-
-    def column(self, name: str) -> np.ndarray:
-        """Read one column of all rows, missing values as one more value."""
-        values = [batch.column(0).dictionary_encode() for batch in self.table.batches([name])]
-        whole = pa.chunked_array(values).unify_dictionaries().combine_chunks()
-        return np.asarray(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False))
+        return self.n_rows * len(encoder.feature_names) <= NUMBERS_IN_MEMORY
 
     def split(self, groups: str | None, time: str | None) -> AbstractSplit | None:
         """Read which rows leave together, by one of two columns."""
-        numbers = None if groups is None else self.column(groups)
-        moments = None if time is None else column_of_moments(self.table, time)
-        found = split_of(numbers, moments, self.n_rows)
-        return None if found is None else dataclasses.replace(found, name=groups or time)
+        return split_of_table(self.table, groups, time)
 
     def encoded_batches(
         self, encoder: Encoder, *, classification: bool
@@ -151,6 +143,24 @@ class TrainingSource:
             )
 
 
+def split_of_table(
+    table: TableSource, groups: str | None, time: str | None
+) -> AbstractSplit | None:
+    """Read which rows of a table leave together, by one of two columns."""
+    numbers = None if groups is None else column_of_values(table, groups)
+    moments = None if time is None else column_of_moments(table, time)
+    n_rows = max((len(one) for one in (numbers, moments) if one is not None), default=0)
+    found = split_of(numbers, moments, n_rows)
+    return None if found is None else dataclasses.replace(found, name=groups or time)
+
+
+def column_of_values(table: TableSource, name: str) -> np.ndarray:
+    """Number the different values of a column, missing ones as one more value."""
+    values = [batch.column(0).dictionary_encode() for batch in table.batches([name])]
+    whole = pa.chunked_array(values).unify_dictionaries().combine_chunks()
+    return np.asarray(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False))
+
+
 def column_of_moments(table: TableSource, name: str) -> np.ndarray:
     """Read a column of numbers, dates or times of all rows."""
     parts = [np.zeros(0)]
@@ -158,7 +168,12 @@ def column_of_moments(table: TableSource, name: str) -> np.ndarray:
         column = batch.column(0)
         kind = pa.float64() if find_kind(column.type) is Kind.NUMBER else pa.timestamp("us")
         n_rows = sum(map(len, parts))
-        found = convert(column, kind, place=f"column {name!r}", first_row=n_rows)
+        try:
+            found = convert(column, kind, place=f"column {name!r}", first_row=n_rows)
+        except TableError as error:
+            raise TableError(
+                f"{table.name}: the times in {name!r} must be numbers or dates ({error})"
+            ) from error
         parts.append(found.to_numpy(zero_copy_only=False))
     return np.concatenate(parts[1:] or parts)
 

@@ -150,6 +150,25 @@ class ByTime(AbstractSplit):
         ]
 
 
+def folds_at_random(
+    labels: Shaped[np.ndarray, " n"], n_folds: int, seed: int
+) -> list[tuple[Numbers, Numbers]]:
+    """Give rows to learn from and rows to test on, so many times, with about the same labels in each.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.fitting.splits import folds_at_random
+        >>> labels = np.array(["a", "b"] * 3)
+        >>> [sorted(labels[test].tolist()) for _, test in folds_at_random(labels, 3, seed=0)]
+        [['a', 'b'], ['a', 'b'], ['a', 'b']]
+    """
+    order = np.random.default_rng(seed).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    fold = np.empty(len(labels), int)
+    fold[order] = np.arange(len(labels)) % n_folds
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+
+
 def split_of(groups: Any, time: Any, n_rows: int) -> AbstractSplit | None:
     """Read what a user says of groups or of time.
 
