@@ -34,6 +34,7 @@ from bochner.fitting.splits import AbstractSplit, split_of
 from bochner.fitting.task import AbstractTask
 from bochner.members.fit import Form, fit, fit_large, fit_rows_to_come
 from bochner.members.fitted import Fitted
+from bochner.system.saving import ModelFileError
 from bochner.tables.encoding import Encoder
 
 
@@ -354,6 +355,32 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
 
         check_is_fitted(self)
         save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a model file of this kind of estimator.
+
+        Args:
+            path: a file written by `save`.
+
+        Example:
+            >>> import os, tempfile
+            >>> from bochner import DeepGPClassifier, DeepGPRegressor, Linear
+            >>> path = os.path.join(tempfile.mkdtemp(), "model.bochner")
+            >>> DeepGPRegressor(Linear()).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.5]).save(path)
+            >>> DeepGPRegressor.load(path).n_features_in_
+            1
+            >>> DeepGPClassifier.load(path)  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+            bochner.system.saving.ModelFileError: ... holds a DeepGPRegressor: open it by `DeepGPRegressor.load`.
+        """
+        from bochner.estimators.files import load
+
+        found = load(path)
+        if not isinstance(found, cls):
+            kind = type(found).__name__
+            raise ModelFileError(f"{path} holds a {kind}: open it by `{kind}.load`.")
+        return found
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in vars(self)

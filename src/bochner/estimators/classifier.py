@@ -8,12 +8,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from bochner.estimators.base import BaseDeepGP
 from bochner.fitting.inputs import check_labels, check_weights
+from bochner.fitting.names import naming_what_was_meant
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
 from bochner.members.predictors import AbstractClassifier
 from bochner.prediction.scores import ClassificationScores
 
 
+@naming_what_was_meant
 class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     """Classification with calibrated probabilities for raw tables, by deep and shallow Gaussian processes.
 
