@@ -1,6 +1,8 @@
 import datetime
 import gzip
 import io
+import os
+import threading
 import types
 
 import numpy as np
@@ -100,6 +102,22 @@ def test_standard_input_is_read_twice_and_its_copy_removed(monkeypatch, tmp_path
     assert len(list(tmp_path.iterdir())) == 1
     del table
     assert not list(tmp_path.iterdir())
+
+
+def test_a_pipe_is_read_twice_and_its_copy_removed(monkeypatch, tmp_path):
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(copies))
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("a,b\n1,x\n2,y\n",))
+    writer.start()
+    table = open_table(tmp_path / "pipe")
+    writer.join()
+    assert table.name == str(tmp_path / "pipe")
+    for _ in range(2):
+        assert contents(table).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+    del table
+    assert not list(copies.iterdir())
 
 
 def test_a_bad_standard_input_leaves_nothing_behind(monkeypatch, tmp_path):

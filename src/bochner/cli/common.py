@@ -60,11 +60,13 @@ def command(function: Callable) -> Callable:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(SIGNALED + 13) from None
             except KeyboardInterrupt:
-                raise typer.Exit(fail("stopped.", SIGNALED + 2, as_json)) from None
+                raise typer.Exit(_stopped("", SIGNALED + 2, as_json)) from None
             except Exception as error:
                 code = _exit_code(error)
                 if code is None:
                     raise
+                if code > SIGNALED:
+                    raise typer.Exit(_stopped(str(error), code, as_json)) from error
                 raise typer.Exit(fail(_in_words(error), code, as_json)) from error
 
     run.__doc__ = _flowing(function.__doc__ or "")
@@ -119,6 +121,14 @@ def fail(message: str, code: int, as_json: bool = False) -> int:
     if as_json:
         print(json.dumps({"error": message}))
     _show_error(message)
+    return code
+
+
+def _stopped(message: str, code: int, as_json: bool) -> int:
+    """Say that a signal has ended the command, which is no error, and give the exit code."""
+    if as_json:
+        print(json.dumps({"error": message or "stopped"}))
+    PlainConsole(stderr=True).print(f"Stopped. {message}".strip(), soft_wrap=True)
     return code
 
 

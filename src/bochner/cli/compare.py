@@ -32,7 +32,7 @@ def compare(
     A difference of more than two standard errors is hardly chance, if the rows are independent and neither model has
     seen them. All losses are better where they are lower.
     """
-    if table == "-":
+    if table == "-" or Path(table).is_fifo():
         raise ValueError("`compare` reads TABLE once for each model: give a file.")
     models = [load_model(first), load_model(second)]
     classes = [hasattr(model, "classes_") for model in models]

@@ -49,9 +49,7 @@ def demo(
     check_folder("--output", output, {})
     output.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
-        raise ImportError(
-            "the demo draws plots: install matplotlib with `pip install bochner[plots]`."
-        )
+        raise ImportError("the demo draws plots: install matplotlib with `pip install matplotlib`.")
     settings = {"random_state": seed, "verbose": 0 if quiet else 1}
     found = {}
     for title, run in (

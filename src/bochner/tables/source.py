@@ -1,7 +1,9 @@
 """Tables from files, standard input and memory, read in batches of rows."""
 
+import io
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import weakref
@@ -98,8 +100,8 @@ def open_table(source: Any, *, types: Mapping[str, pa.DataType] | None = None) -
 
     Args:
         source: the path of a CSV file (plain or gzip), a Parquet file, a folder of Parquet files, a `.npz` or a `.npy`
-            file; "-" for CSV (or one of the other files) from standard input; a pandas, Polars or Arrow table; or an
-            Arrow dataset. The content decides what a file is, whatever its name.
+            file, or of a pipe that gives one; "-" for CSV (or one of the other files) from standard input; a pandas,
+            Polars or Arrow table; or an Arrow dataset. The content decides what a file is, whatever its name.
         types: Arrow types of columns by name, for reading a table in the same way as an earlier one. Without them a
             CSV file is read once in full here, to settle its types and count its rows. With them, its other columns are
             text.
@@ -117,8 +119,11 @@ def open_table(source: Any, *, types: Mapping[str, pa.DataType] | None = None) -
     """
     if isinstance(source, str | os.PathLike):
         if str(source) == "-":
-            return _open_standard_input(types)
+            return _open_copy("standard input", sys.stdin.buffer, types)
         name = str(source)
+        if _can_be_read_once(source):
+            with errors_in_words(name), open(source, "rb") as stream:
+                return _open_copy(name, stream, types)
         with errors_in_words(name):
             return TableSource(name, _file_reader(Path(source), types), types or {})
     name = "the table"
@@ -126,13 +131,25 @@ def open_table(source: Any, *, types: Mapping[str, pa.DataType] | None = None) -
         return TableSource(name, _memory_reader(source), types or {})
 
 
-def _open_standard_input(types: Mapping[str, pa.DataType] | None) -> TableSource:
+def _can_be_read_once(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a pipe, such as a shell makes of `<(zcat table.csv.gz)`, or another stream."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _open_copy(
+    name: str, stream: io.BufferedIOBase, types: Mapping[str, pa.DataType] | None
+) -> TableSource:
+    """Open what can be read but once, by a copy of it in the temporary folder."""
     handle, path = tempfile.mkstemp(prefix="bochner-", suffix=".csv")
     try:
-        with errors_in_words("standard input"):
+        with errors_in_words(name):
             with os.fdopen(handle, "wb") as copy:
-                shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
-            table = TableSource("standard input", _file_reader(Path(path), types), types or {})
+                shutil.copyfileobj(stream, copy, 1 << 20)
+            table = TableSource(name, _file_reader(Path(path), types), types or {})
     except BaseException:
         os.unlink(path)
         raise
