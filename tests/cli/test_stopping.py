@@ -2,6 +2,9 @@
 
 import importlib
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +35,26 @@ def test_a_stopped_command_says_stopped_and_not_error(
     assert result.stderr.strip() == words
     told = call("evaluate", linear / "prices.bochner", linear / "new.csv", "--json", code=code)
     assert json.loads(told.stdout)["error"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_standard_output_is_named(linear):
+    words = ["predict", linear / "prices.bochner", linear / "new.csv"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "bochner", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    message = " ".join(done.stderr.split())
+    assert "cannot write to standard output (No space left on device)" in message
+    assert "name a file in another place by --output" in message
+    assert "Traceback" not in message
+
+
+def test_an_export_to_a_folder_is_refused(call, linear, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    message = call("export", linear / "prices.bochner", "-o", ".", code=1).output
+    assert "--output must name a file; . is a folder." in " ".join(message.split())

@@ -99,6 +99,17 @@ def test_groups_are_left_out_together(member):
     assert together.summary_["log_likelihood"] < together.summary_["constant"] + 0.3
 
 
+def test_progress_is_shown_where_it_is_asked_for(capfd):
+    X, y = curve(40)
+    members = [*SIMPLE, ("exact", Exact(varying_noise=False))]
+    DeepGPRegressor(members, random_state=0, verbose=True).fit(X, y)
+    told = capfd.readouterr().err
+    assert "DeepGPRegressor: fitting constant, linear, exact to 40 rows." in told
+    assert "left-out log-likelihood" in told
+    DeepGPRegressor(members, random_state=0).fit(X, y)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_column_of_a_table_may_name_the_groups():
     import pandas as pd
 

@@ -183,6 +183,7 @@ def fit(
         raise
     if place is None:
         return
+    note(f"Writing {place.path}.", quiet or place.is_standard_output)
     place.write_or_rescue(format_arrays(*to_parts(estimator)))
     fitted = estimator.fitted_
     summary: dict[str, Any] = {

@@ -36,7 +36,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         device: where to compute.
         distributed: trains a deep model on several devices or processes.
         random_state: seed of everything.
-        verbose: 1 shows progress.
+        verbose: True shows progress on standard error: a bar on a terminal, else lines, in notebooks, too.
 
     Attributes:
         classes_: the classes, in the order of the columns of `predict_proba`; the other attributes are those of

@@ -41,7 +41,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         distributed: `bochner.distributed.Synchronous(...)` or `Asynchronous(...)` trains a deep model on several
             devices or processes; None trains on one device.
         random_state: seed of everything.
-        verbose: 1 shows progress.
+        verbose: True shows progress on standard error: a bar on a terminal, else lines, in notebooks, too.
 
     Attributes:
         members_: each member with the mean log-likelihood of rows that it left out, its weight and its seconds.

@@ -254,6 +254,10 @@ def _learned(
             engine=engine,
             key=jax.random.fold_in(fit.key("train"), fit.n_steps),
         )
+        if engine.is_first:
+            session.tell(
+                f"{session.label}: trained for {trained.n_steps:,} steps; settling what it predicts."
+            )
         fit = dataclasses.replace(fit, distribution=engine.report)
         return with_result(fit, data, trained, sample, own_rows)
 
