@@ -1,7 +1,9 @@
 """Ctrl-C is no error; what the system refuses names the file and the remedy."""
 
+import errno
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +37,20 @@ def test_a_stopped_command_says_stopped_and_not_error(
     assert result.stderr.strip() == words
     told = call("evaluate", linear / "prices.bochner", linear / "new.csv", "--json", code=code)
     assert json.loads(told.stdout)["error"]
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.ENOSPC, "Make room there"), (errno.EROFS, "you may use"), (errno.ENOENT, "Check the")],
+)
+def test_errors_of_the_system_name_the_path_and_the_remedy(
+    call, linear, monkeypatch, number, remedy
+):
+    module = importlib.import_module("bochner.cli.evaluate")
+    error = OSError(number, os.strerror(number), "/a/folder")
+    monkeypatch.setattr(module, "load_model", raising(error))
+    told = call("evaluate", linear / "prices.bochner", linear / "new.csv", code=1).stderr
+    assert f"Error: /a/folder: {os.strerror(number)}. {remedy}" in " ".join(told.split())
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")

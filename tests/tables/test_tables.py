@@ -1,4 +1,5 @@
 import datetime
+import errno
 import gzip
 import io
 import os
@@ -118,6 +119,18 @@ def test_a_pipe_is_read_twice_and_its_copy_removed(monkeypatch, tmp_path):
         assert contents(table).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
     del table
     assert not list(copies.iterdir())
+
+
+def test_a_full_disk_is_told_where_a_copy_is_made(monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"a\n1\n")))
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with pytest.raises(TableError, match=f"cannot be copied to {tmp_path}.*TMPDIR"):
+        open_table("-")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_bad_standard_input_leaves_nothing_behind(monkeypatch, tmp_path):

@@ -1,6 +1,7 @@
 """What all commands share: the options, the output for people and for machines, errors and exit codes."""
 
 import contextlib
+import errno
 import functools
 import inspect
 import json
@@ -27,6 +28,11 @@ EXIT_CODES = (
     "Exit codes: 0 done; 1 something is wrong with the data, the model file or a setting, and the message says what; "
     "2 the command line is wrong; 3 training diverged; 130 stopped by Ctrl-C; 143 stopped by SIGTERM."
 )
+
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Make room there, or choose another place."),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Choose a place that you may use."),
+}
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON, for other programs.")
@@ -134,9 +140,12 @@ def _stopped(message: str, code: int, as_json: bool) -> int:
 
 def _in_words(error: Exception) -> str:
     # The number of a system's error tells users nothing.
-    if isinstance(error, OSError) and error.strerror and error.filename is None:
+    if not (isinstance(error, OSError) and error.strerror):
+        return str(error)
+    if error.filename is None:
         return error.strerror
-    return str(error)
+    remedy = _REMEDIES.get(error.errno or 0, "Check the path.")
+    return f"{error.filename}: {error.strerror}. {remedy}"
 
 
 def _exit_code(error: Exception) -> int | None:

@@ -97,8 +97,8 @@ def _standard_output_in_words() -> Iterator[None]:
     except OSError as error:
         raise OSError(
             error.errno,
-            f"cannot write to standard output ({error.strerror or error}): what it holds is not whole. Make room, or name "
-            "a file in another place by --output",
+            f"cannot write to standard output ({error.strerror or error}): what it holds is not whole. Make room, "
+            "or name a file in another place by --output",
         ) from error
 
 

@@ -61,7 +61,7 @@ class PredictiveDistribution:
             y: a number for all rows, one for each, or a row of several for each.
         """
         points = self._points(y)
-        return _as_given(self.law.cdf(points), y)
+        return _as_given(np.asarray(self.law.cdf(points)), y)
 
     def log_prob(self, y: Any) -> np.ndarray:
         """Compute the log density at y.

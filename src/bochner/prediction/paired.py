@@ -41,9 +41,9 @@ class Difference:
         cls, first: Float[np.ndarray, " n"], second: Float[np.ndarray, " n"]
     ) -> "Difference":
         """Compare the roots of the means of squared errors of rows; the standard error is that to first order."""
-        roots = [float(np.sqrt(np.mean(one))) for one in (first, second)]
-        slopes = [1 / (2 * root) if root > 0 else 0.0 for root in roots]
-        return cls(*roots, _error(first * slopes[0] - second * slopes[1]))
+        own, other = float(np.sqrt(np.mean(first))), float(np.sqrt(np.mean(second)))
+        slopes = [1 / (2 * root) if root > 0 else 0.0 for root in (own, other)]
+        return cls(own, other, _error(first * slopes[0] - second * slopes[1]))
 
     @property
     def difference(self) -> float:

@@ -1,6 +1,5 @@
 """Tables from files, standard input and memory, read in batches of rows."""
 
-import io
 import os
 import shutil
 import stat
@@ -140,21 +139,29 @@ def _can_be_read_once(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _open_copy(
-    name: str, stream: io.BufferedIOBase, types: Mapping[str, pa.DataType] | None
-) -> TableSource:
+def _open_copy(name: str, stream: Any, types: Mapping[str, pa.DataType] | None) -> TableSource:
     """Open what can be read but once, by a copy of it in the temporary folder."""
     handle, path = tempfile.mkstemp(prefix="bochner-", suffix=".csv")
     try:
         with errors_in_words(name):
-            with os.fdopen(handle, "wb") as copy:
-                shutil.copyfileobj(stream, copy, 1 << 20)
+            _copy(stream, handle, name)
             table = TableSource(name, _file_reader(Path(path), types), types or {})
     except BaseException:
         os.unlink(path)
         raise
     weakref.finalize(table, os.unlink, path)
     return table
+
+
+def _copy(stream: Any, handle: int, name: str) -> None:
+    try:
+        with os.fdopen(handle, "wb") as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
+    except OSError as error:
+        raise TableError(
+            f"{name} cannot be copied to {tempfile.gettempdir()} ({error.strerror or error}). Make room there, or name "
+            "another folder in the environment variable TMPDIR."
+        ) from error
 
 
 def _file_reader(path: Path, types: Mapping[str, pa.DataType] | None) -> AbstractReader:
