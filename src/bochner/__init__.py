@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bochner.fitting.settings import Deep
     from bochner.system.saving import ModelFileError
     from bochner.tables.casting import TableError
+    from bochner.tables.source import open_table
     from bochner.training.checkpoints import CheckpointError
 
 # Imported when asked for, since JAX and scikit-learn take a second, which `bochner --help` need not wait for.
@@ -28,6 +29,7 @@ _PLACES = {
     "TableError": "bochner.tables.casting",
     "fit_together": "bochner.estimators",
     "load": "bochner.estimators",
+    "open_table": "bochner.tables.source",
 }
 
 respect_thread_limits()
@@ -58,4 +60,5 @@ __all__ = [
     "__version__",
     "fit_together",
     "load",
+    "open_table",
 ]

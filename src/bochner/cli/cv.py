@@ -9,20 +9,26 @@ from bochner.cli.deep_flags import with_deep_flags
 from bochner.cli.fit_flags import (
     ClassWeight,
     Config,
+    DateFormat,
+    Decimal,
     Device,
+    Encoding,
     Groups,
     HelpAll,
     Ignore,
     Likelihood,
     MaxSeconds,
     Members,
+    MissingWords,
     Preset,
     SeedOfFit,
+    Separator,
     Target,
     Task,
+    Thousands,
     Time,
 )  # fmt: skip
-from bochner.cli.settings import flags, settings_from
+from bochner.cli.settings import OPTIONS, flags, settings_from
 from bochner.cli.tasks import find_task
 from bochner.system.terminal import PlainConsole
 
@@ -48,6 +54,12 @@ def cv(
     likelihood: Likelihood = None,
     class_weight: ClassWeight = None,
     device: Device = None,
+    sep: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
+    na: MissingWords = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -65,10 +77,11 @@ def cv(
     group_column, time_column = asked.taken("groups", None), asked.taken("time", None)
     for of_fit in ("model", "validation", "tensorboard", "checkpoint", "checkpoint_seconds"):
         asked.taken(of_fit, None)
+    written = {name: asked.values.pop(name) for name in OPTIONS if name in asked.values}
     asked.values.setdefault("seed", 0)
     from bochner.tables.source import open_table
 
-    source = open_table(table)
+    source = open_table(table, **written)
     found_task = find_task(source, column, asked_task, quiet)
     model = asked.estimator(found_task)
     rows, split, parts = _parted(

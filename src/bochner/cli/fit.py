@@ -16,24 +16,30 @@ from bochner.cli.fit_flags import (
     SEVERAL,
     ClassWeight,
     Config,
+    DateFormat,
+    Decimal,
     Device,
+    Encoding,
     Groups,
     HelpAll,
     Ignore,
     Likelihood,
     MaxSeconds,
     Members,
+    MissingWords,
     ModelToWrite,
     Preset,
     SeedOfFit,
+    Separator,
     Target,
     Task,
+    Thousands,
     Time,
     Validation,
     further,
 )  # fmt: skip
 from bochner.cli.output import Inputs, Output, check_folder
-from bochner.cli.settings import flags, settings_from
+from bochner.cli.settings import OPTIONS, flags, settings_from
 from bochner.cli.tasks import find_task
 
 
@@ -53,6 +59,12 @@ def fit(
     config: Config = None,
     seed: SeedOfFit = None,
     validation: Validation = None,
+    sep: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
+    na: MissingWords = None,
     preset: Preset = None,
     likelihood: Likelihood = None,
     class_weight: ClassWeight = None,
@@ -149,6 +161,7 @@ def fit(
     asked_task, ignored = asked.taken("task", "auto"), asked.taken("ignore", [])
     held_out, logs = asked.taken("validation", None), asked.taken("tensorboard", None)
     group_column, time_column = asked.taken("groups", None), asked.taken("time", None)
+    written = {name: asked.values.pop(name) for name in OPTIONS if name in asked.values}
     asked.values.setdefault("seed", 0)
     inputs = {"TABLE": table, "--validation": held_out, "--config": config}
     folders = {"--checkpoint": asked.values.get("checkpoint"), "--tensorboard": logs}
@@ -161,7 +174,7 @@ def fit(
     from bochner.tables.source import open_table
 
     check_storable(asked.values)
-    source = open_table(table)
+    source = open_table(table, **written)
     found_task = find_task(source, column, asked_task, quiet)
     estimator = asked.estimator(found_task)
     estimator.set_params(verbose=0 if quiet else 1, resume=resume, distributed=distributed)

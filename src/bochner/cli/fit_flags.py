@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-THE_MODEL, LONG_WORK = "The model", "Long work"
+THE_MODEL, LONG_WORK, THE_TABLE = "The model", "Long work", "How the table is written"
 SEVERAL = "Several devices, processes or hosts"
 
 
@@ -80,7 +80,8 @@ Preset = Annotated[
 Likelihood = Annotated[
     str | None,
     further(
-        help="gaussian, heteroscedastic, student-t or poisson; softmax or bernoulli.",
+        help="Law of the target: auto, gaussian, heteroscedastic, student-t, poisson, negative-binomial, gamma; "
+        "softmax or bernoulli.",
         rich_help_panel=THE_MODEL,
     ),
 ]
@@ -88,3 +89,16 @@ ClassWeight = Annotated[
     str | None, further(help="balanced, for classification.", rich_help_panel=THE_MODEL)
 ]
 Device = Annotated[str | None, further(help="cpu, gpu or gpu:1.", rich_help_panel=LONG_WORK)]
+Separator = Annotated[
+    str | None, further("--sep", help="Between fields, such as ';'.", rich_help_panel=THE_TABLE)
+]
+Encoding = Annotated[str | None, further(help="Such as latin-1.", rich_help_panel=THE_TABLE)]
+Decimal = Annotated[str | None, further(help="Before decimals: . or ,", rich_help_panel=THE_TABLE)]
+Thousands = Annotated[
+    str | None, further(help="Between groups of digits.", rich_help_panel=THE_TABLE)
+]
+DateFormat = Annotated[str | None, further(help="Such as %d.%m.%Y.", rich_help_panel=THE_TABLE)]
+MissingWords = Annotated[
+    list[str] | None,
+    further("--na", metavar="WORD", help="Means missing; repeat.", rich_help_panel=THE_TABLE),
+]

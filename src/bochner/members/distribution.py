@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from bochner.fitting.config import check_whole_number
 from bochner.members.laws import Mixture
+from bochner.members.whole_numbers import Rounded
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -15,7 +16,7 @@ class PredictiveDistribution:
     """The law of one target at each of n rows, noise included, in the units of the target.
 
     Attributes:
-        law: the mixture of what members say.
+        law: the mixture of what members say, rounded where targets are whole numbers.
         seed: of samples, where none is given.
 
     Example:
@@ -28,7 +29,7 @@ class PredictiveDistribution:
         ([0.84, 0.91], (2, 2), (2,))
     """
 
-    law: Mixture
+    law: Mixture | Rounded
     seed: int
 
     def __len__(self) -> int:

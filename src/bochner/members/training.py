@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from bochner.exact import rows as exact_rows
 from bochner.exact.folds import folds_of_groups
 from bochner.exact.kernels import Inputs
+from bochner.exact.lattice import Continuous, Lattice
 from bochner.exact.matrix import MatrixColumns
 from bochner.exact.sizes import whole_groups
 from bochner.fitting.held_out import Named
@@ -36,10 +37,11 @@ class Training:
         task: of the target.
         sources: which columns of the matrix belong together.
         asked: likelihood, seed and session of the call; its settings are those of no member.
-        split: which rows leave together; None where only equal rows do.
+        split: which rows leave together, as given; None where nothing is.
         given: rows to judge by in place of training rows.
         named: names for messages.
         called: the columns as a user calls them, for kernels; by their places where None.
+        lattice: on which all targets are, where their law is rounded to it.
     """
 
     rows: Rows
@@ -50,6 +52,18 @@ class Training:
     given: Rows | None = None
     named: Named = dataclasses.field(default_factory=Named)
     called: Inputs | None = None
+    lattice: Lattice | None = None
+
+    def on_its_lattice(self) -> "Training":
+        """Find the lattice of the targets, if they have one and no law is asked for."""
+        if self.task.classification or self.asked.likelihood is not None:
+            return self
+        return dataclasses.replace(self, lattice=Lattice.found(self.rows.Y[:, 0]))
+
+    def judge(self, law: Continuous) -> Float[np.ndarray, " judged"]:
+        """Compute the log density of the judged targets under a law of them that has not seen them."""
+        y = self.judged_rows.Y[:, 0]
+        return law.log_density(y) if self.lattice is None else self.lattice.log_density(law, y)
 
     @property
     def inputs(self) -> Inputs:
@@ -68,8 +82,13 @@ class Training:
 
     @functools.cached_property
     def group_numbers(self) -> Int[np.ndarray, " n"]:
-        """The number of each row's group, which leaves as a whole."""
-        alike = self.encoded.groups()
+        """The number of each row's group: as given, else rows with equal inputs, or of classes each row alone.
+
+        Equal rows are mostly copies in regression, which say nothing of a new row. Classes of equal rows
+        are draws of the same probabilities, and only rows that know their equals can show that these are too certain.
+        """
+        alone = self.task.classification
+        alike = np.arange(len(self.rows)) if alone else self.encoded.groups()
         return alike if self.split is None else self.split.groups(alike, self.judged)
 
     @functools.cached_property

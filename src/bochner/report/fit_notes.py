@@ -95,11 +95,12 @@ def rows_of_the_fit(share: float | None) -> Note | None:
     return Note("Rows of the fit", "attention", text)
 
 
-def left_out_rows(found: Mapping[str, float], judging: str = "") -> Note | None:
+def left_out_rows(found: Mapping[str, float | None], judging: str = "") -> Note | None:
     """Compare with simple models on rows that the fit has left out; say nothing where it has left out none.
 
     Args:
-        found: mean log-likelihood of these rows under the fit, a constant and a linear model, and their number.
+        found: mean log-likelihood of these rows under the fit, a constant and a linear model, and their number; None
+            where one is not finite.
         judging: how they were chosen; at random where empty.
 
     Example:
@@ -107,10 +108,14 @@ def left_out_rows(found: Mapping[str, float], judging: str = "") -> Note | None:
         >>> left_out_rows({"log_likelihood": -1.0, "linear": -1.5, "constant": -2.0, "n_rows": 90}).verdict
         'good'
     """
-    simple = {name: found[name] for name in ("constant", "linear") if name in found}
+    named = ((name, found.get(name)) for name in ("constant", "linear"))
+    simple = {name: value for name, value in named if value is not None}
     if "log_likelihood" not in found or not simple:
         return None
     own, best = found["log_likelihood"], max(simple.values())
+    if own is None:
+        text = "Of rows that were left out of the fit, the log-likelihood is not finite: do not rely on this model."
+        return Note("Left-out rows", "attention", text)
     beside = " and ".join(f"{value:.4g} under a {name} one" for name, value in simple.items())
     text = (
         f"On {found['n_rows']:,.0f} rows that were left out of the fit{f' ({judging})' if judging else ''}, the mean "

@@ -166,12 +166,17 @@ def kinds_of_uncertainty(epistemic_share: float) -> Note:
 
 
 def gain_over_constant(
-    mnll: float, constant_mnll: float | None, error: float, constant_error: float, *, classes: bool
+    mnll: float | None,
+    constant_mnll: float | None,
+    error: float,
+    constant_error: float,
+    *,
+    classes: bool,
 ) -> Note:
     """Compare with predicting the same for every row: the mean and deviation of y, or the share of each class.
 
     Args:
-        mnll: of the model.
+        mnll: of the model; None where it is not finite.
         constant_mnll: of the constant prediction; None where it has none, as y is constant.
         error: RMSE or error rate of the model.
         constant_error: the same of the constant prediction.
@@ -185,6 +190,12 @@ def gain_over_constant(
     topic = "Usefulness"
     if constant_mnll is None:
         return Note(topic, "info", "All targets are equal, so there is nothing to compare with.")
+    if mnll is None:
+        text = (
+            "Some rows cannot be, as the model sees it: their log-likelihood is not finite. Check whether they are of "
+            "the same kind, and in the same units, as those it was fitted to."
+        )
+        return Note(topic, "attention", text)
     gain = constant_mnll - mnll
     if gain < WORTHWHILE:
         text = (
@@ -221,7 +232,7 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
     n_rows, classes = data["data"]["n_rows"], data["task"] == "classification"
     error = metrics["error_rate" if classes else "rmse"]
     mnll, calibration = metrics["mnll"], data["calibration"]
-    useful = mnll["constant"] is None or mnll["constant"] - mnll["value"] >= WORTHWHILE
+    useful = _is_useful(mnll["value"], mnll["constant"])
     notes = [
         gain_over_constant(
             mnll["value"], mnll["constant"], error["value"], error["constant"], classes=classes
@@ -247,11 +258,19 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
     return [note for note in notes if note is not None]
 
 
+def _is_useful(mnll: float | None, constant: float | None) -> bool:
+    """Tell whether a model is better than a constant; a loss that is not finite is None."""
+    return constant is None or (mnll is not None and constant - mnll >= WORTHWHILE)
+
+
 def _convergence_note(learning: dict[str, Any] | None, *, useful: bool) -> Note | None:
     if learning is None:
         return None
-    judged = [value for value in learning["held_out_mnll"] if value is not None]
-    return convergence(learning["bound"], judged, useful=useful)
+    bound, judged = (
+        [value for value in learning[name] if value is not None]
+        for name in ("bound", "held_out_mnll")
+    )
+    return convergence(bound, judged, useful=useful)
 
 
 def _interval_notes(
