@@ -69,9 +69,9 @@ def _place(plot: Path, inputs: dict[str, Any]) -> Output:
 
 def _rows(fitted: Any, table: str | None, most: int) -> np.ndarray:
     """Read the first rows, encoded."""
-    from bochner.fitting.sources import encoded_batches
+    from bochner.fitting.sources import Encoded, encoded_batches
 
-    found, n_rows = [np.zeros((0, fitted.fitted_.d_in))], 0
+    found, n_rows = [np.zeros((0, fitted.fitted_.d_in)).view(Encoded)], 0
     for X, _ in encoded_batches(fitted.fitted_.reader, table):
         found.append(X)
         n_rows += len(X)

@@ -57,7 +57,8 @@ def predict(
     def predicted() -> Iterator[pa.RecordBatch]:
         nonlocal n_rows
         for X, batch in counted(
-            encoded_batches(fitted.fitted_.reader, table), quiet or place.is_standard_output
+            encoded_batches(fitted.fitted_.reader, table, gaps=True),
+            quiet or place.is_standard_output,
         ):
             _check_kept(keep or [], batch, table)
             kept = {name: batch.column(name) for name in keep or []}
