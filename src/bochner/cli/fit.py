@@ -77,7 +77,8 @@ def fit(
     likelihood: Annotated[
         str | None,
         typer.Option(
-            help="auto, or gaussian, heteroscedastic, student-t, poisson, softmax, bernoulli or another law of the target.",
+            help="Law of the target: auto, gaussian, heteroscedastic, student-t, poisson, negative-binomial, gamma; "
+            "softmax or bernoulli.",
             rich_help_panel=_MODEL,
         ),
     ] = None,

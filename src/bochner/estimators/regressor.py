@@ -30,8 +30,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         likelihood: law of the target. `"auto"` looks whether all targets are on a lattice, such as whole numbers, and
             lets left-out rows decide between equal noise, noise that varies and densities of free shape; `law_` says
             what it chose, and why. Or one by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
-            `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; those without Gaussian noise are for deep
-            models.
+            `"gaussian"`, `"heteroscedastic"`, `"student-t"`, `"poisson"`, `"negative-binomial"` or `"gamma"`; those
+            without Gaussian noise are for deep models.
         max_seconds: time for the whole fit, compilation included.
         warm_start: a deep model goes on from the fitted one at the next call of `fit`.
         checkpoint: folder in which the state of a deep model's training is kept, the last two times; it needs a
