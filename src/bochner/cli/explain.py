@@ -71,7 +71,8 @@ def _rows(fitted: Any, table: str | None, most: int) -> np.ndarray:
     """Read the first rows, encoded."""
     from bochner.fitting.sources import Encoded, encoded_batches
 
-    found, n_rows = [np.zeros((0, fitted.fitted_.d_in)).view(Encoded)], 0
+    none: np.ndarray = np.zeros((0, fitted.fitted_.d_in)).view(Encoded)
+    found, n_rows = [none], 0
     for X, _ in encoded_batches(fitted.fitted_.reader, table):
         found.append(X)
         n_rows += len(X)

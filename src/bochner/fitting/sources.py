@@ -233,7 +233,8 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
 class Encoded(np.ndarray):
     """A matrix that an encoder has made, which no method encodes once more."""
 
-    __array_priority__ = 1.0  # so that what is put together of such matrices is one
+    # So that what is put together of such matrices is one.
+    __array_priority__ = 1.0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
 
 def encoded_matrix(reader: Reader, source: Any, *, gaps: bool = False) -> np.ndarray:

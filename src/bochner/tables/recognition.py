@@ -59,7 +59,7 @@ def recognized(
     """
     columns = _seen(batches, names, asked)
     # What one column settles holds for the others, numbers and dates apart.
-    likely = {
+    likely: dict[type[AbstractNotation], bool] = {
         kind: _likely([column.settles(kind) for column in columns], european)
         for kind in (Numbers, Moments)
     }
