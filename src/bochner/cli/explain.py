@@ -71,8 +71,8 @@ def _rows(fitted: Any, table: str | None, most: int) -> np.ndarray:
     """Read the first rows, encoded."""
     from bochner.fitting.sources import Encoded, encoded_batches
 
-    none: np.ndarray = np.zeros((0, fitted.fitted_.d_in)).view(Encoded)
-    found, n_rows = [none], 0
+    found: list[np.ndarray] = [np.zeros((0, fitted.fitted_.d_in)).view(Encoded)]
+    n_rows = 0
     for X, _ in encoded_batches(fitted.fitted_.reader, table):
         found.append(X)
         n_rows += len(X)
