@@ -68,7 +68,8 @@ def predict(
     def predicted() -> Iterator[Any]:
         nonlocal n_rows
         for X, batch in counted(
-            encoded_batches(fitted.fitted_.reader, table), quiet or place.is_standard_output
+            encoded_batches(fitted.fitted_.reader, table, gaps=True),
+            quiet or place.is_standard_output,
         ):
             kept = predictions.kept_columns(keep or [], batch, table)
             found = columns(X)
