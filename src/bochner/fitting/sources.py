@@ -182,7 +182,8 @@ def encoded_batches(
         return
     table = _opened(source, None)
     names = table.schema.names if reader.names is None else list(reader.names)
-    missing = [name for name in names if name not in table.schema.names]
+    known = set(table.schema.names)  # made anew at each look
+    missing = [name for name in names if name not in known]
     if missing:
         raise TableError(f"{table.name} lacks the columns {', '.join(map(repr, missing))}.")
     for batch in table.batches():

@@ -1,6 +1,7 @@
 """CSV files, plain or compressed, read in blocks; types are settled by a first pass."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow.csv
 import pyarrow.types as is_
 
 from bochner.tables.casting import MISSING_WORDS, Kind, TableError, compute, find_kind
-from bochner.tables.readers import AbstractReader
+from bochner.tables.readers import AbstractReader, check_width
 
 _BLOCK = 1 << 20
 _LARGEST_BLOCK = 64 << 20
@@ -66,7 +67,8 @@ class CsvReader(AbstractReader):
                 names = reader.schema.names
             except UnicodeDecodeError as error:
                 raise TableError(f"the header is not in UTF-8. {_TO_UTF8}") from error
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        check_width(len(names))
+        repeated = sorted(name for name, n in Counter(names).items() if n > 1)
         if repeated:
             raise TableError(
                 f"several columns are named {', '.join(map(repr, repeated))}. Give each its own name."

@@ -79,7 +79,8 @@ class Encoder:
 
     def __call__(self, batch: pa.RecordBatch | pa.Table) -> np.ndarray:
         """Encode rows; columns are found by name, in any order, and others are ignored."""
-        missing = [name for name in self.input_names if name not in batch.schema.names]
+        known = set(batch.schema.names)  # made anew at each look
+        missing = [name for name in self.input_names if name not in known]
         if missing:
             raise TableError(
                 f"missing columns: {', '.join(map(repr, missing))}. The model was fitted with them; add them to the "
