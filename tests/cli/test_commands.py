@@ -289,7 +289,15 @@ def test_texts_that_a_spreadsheet_would_run_are_quoted_where_asked(call, files, 
     rows["id"] = [["=cmd|' /C calc'!A0", "+1", "-x", "@a", "fine"][i % 5] for i in range(30)]
     rows["=n"] = 1
     rows.to_csv(tmp_path / "t.csv", index=False)
-    words = ["predict", files / "prices.bochner", tmp_path / "t.csv", "--keep", "id", "--keep", "=n"]
+    words = [
+        "predict",
+        files / "prices.bochner",
+        tmp_path / "t.csv",
+        "--keep",
+        "id",
+        "--keep",
+        "=n",
+    ]
     found = {}
     for escaped in (False, True):
         out = tmp_path / f"{escaped}.csv"

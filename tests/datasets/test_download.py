@@ -44,7 +44,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", self.state["length"] or str(len(body)))
         self.end_headers()
         if self.state["drips"]:
-            return self.drip(body)
+            self.drip(body)
+            return
         if self.state["breaks"]:
             body = body[: len(body) // 2]
         self.wfile.write(body)

@@ -21,7 +21,7 @@ def wide(request, tmp_path_factory):
 def test_more_columns_than_the_limit_are_refused(wide, monkeypatch):
     assert len(open_table(wide).schema) == 300
     monkeypatch.setattr(readers, "MOST_COLUMNS", 200)
-    with pytest.raises(TableError, match="there are 300 columns; at most 200 are read. Choose"):
+    with pytest.raises(TableError, match=r"there are 300 columns; at most 200 are read\. Choose"):
         open_table(wide)
 
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bochner.fitting.config import Config
+from bochner.fitting.declared import declared
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.recipes import PRESETS
 from bochner.fitting.spec import ModelSpec
@@ -31,6 +32,11 @@ _STRUCTURE = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
     "likelihood", "residual", "objective", "calibration", "n_members", "theta", "theta_deviation",
 )  # fmt: skip
+_ADDED_LATER = {
+    name: field.metadata["older"]
+    for name, field in declared().items()
+    if field.metadata["older"] is not None
+}
 _SCALING_NAMES = {
     f"{kind}.{field.name}"
     for kind, scaling in (("input", InputScaling), ("target", TargetScaling))
@@ -71,8 +77,10 @@ def deep_from_stored(
     if stored.keys() != FIELDS:
         raise ModelFileError(f"a deep model lacks or adds {listed(stored.keys() ^ FIELDS)}.")
     config = _config_from(stored, task, sum(array.size for array in arrays.values()))
-    if config.likelihood == "bernoulli" and task.n_outputs != 2:
-        raise ModelFileError(f"its likelihood does not fit {task.n_outputs} classes.")
+    try:
+        task.check_likelihood(config.likelihood)
+    except ValueError as error:
+        raise ModelFileError(f"its likelihood does not fit its task: {error}") from error
     input_scaling = _scaling_from(arrays, "input", InputScaling)
     target_scaling = _scaling_from(arrays, "target", TargetScaling)
     if len(target_scaling.center) != task.n_columns:
@@ -139,7 +147,7 @@ def _with_settings_added_later(config: Mapping[str, Any]) -> dict[str, Any]:
     n_layers = config.get("n_layers")
     many = isinstance(n_layers, int) and n_layers >= _CLIPPED_WITHOUT_A_CHOICE
     gradients = "clipped" if many else "exact"
-    return {"precision": "float32", "calibration": "none", "gradients": gradients, **config}
+    return {**_ADDED_LATER, "gradients": gradients, **config}
 
 
 def _is_setting(value: Any) -> bool:

@@ -194,9 +194,10 @@ class Classification(AbstractTask):
         return index[:, None].astype(np.int32)
 
     def check_likelihood(self, likelihood: str) -> None:  # noqa: D102
-        if likelihood == "bernoulli" and len(self.classes) != 2:
+        wanted = CLASSIFICATION_LIKELIHOODS[likelihood].n_classes
+        if wanted not in (None, len(self.classes)):
             raise ValueError(
-                f"likelihood='bernoulli' is for two classes; y has {len(self.classes)}. "
+                f"likelihood={likelihood!r} is for {wanted} classes; y has {len(self.classes)}. "
                 "Use likelihood='softmax'."
             )
 

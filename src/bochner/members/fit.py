@@ -13,23 +13,23 @@ from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.held_out import HeldOutRows, Named
 from bochner.fitting.inputs import check_units, target_names
-from bochner.fitting.kinds import Constant, Exact, Landmarks, Linear
 from bochner.fitting.rows import Rows
 from bochner.fitting.settings import Deep
 from bochner.fitting.settling import Asked
 from bochner.fitting.sources import Reader
 from bochner.fitting.task import AbstractTask, Classification, Regression
 from bochner.fitting.training import fit_deep, fit_more, fit_stream, go_on
+from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, GAUSSIAN_NOISE
 from bochner.members.auto import Named as NamedMembers
 from bochner.members.fitted import Fitted
+from bochner.members.kinds import SETTINGS
 from bochner.members.predictors import AbstractRegressor, SideBySide
 from bochner.members.stack import Stacked, fit_alone, fit_stack
 from bochner.members.training import Sources, Training
 from bochner.tables.encoding import Encoder
 
 AUTO = "auto"
-_KINDS = (Constant, Linear, Exact, Landmarks, Deep)
-_MIXABLE = (None, "gaussian", "heteroscedastic", "softmax", "bernoulli")
+_MIXABLE = (None, *GAUSSIAN_NOISE, *CLASSIFICATION_LIKELIHOODS)
 """Laws that members of other kinds than `Deep` can be mixed with."""
 
 _MOST_BACKGROUND = 200
@@ -95,16 +95,17 @@ def chosen_members(members: Any, asked: Asked) -> Deep | NamedMembers | None:
         return None
     if isinstance(members, Deep):
         return with_preset(members, asked.preset)
-    if isinstance(members, _KINDS):
+    kinds = tuple(SETTINGS.values())
+    if isinstance(members, kinds):
         return ((type(members).__name__.lower(), members),)
     try:
         named = tuple((name, member) for name, member in members)
     except (TypeError, ValueError):
         named = ()
-    if not named or not all(isinstance(n, str) and isinstance(m, _KINDS) for n, m in named):
-        kinds = ", ".join(kind.__name__ for kind in _KINDS)
+    if not named or not all(isinstance(n, str) and isinstance(m, kinds) for n, m in named):
+        names = ", ".join(kind.__name__ for kind in kinds)
         raise ValueError(
-            f'`members` must be "auto", one of {kinds}, or a list of pairs of a name and one of these; got {members!r}.'
+            f'`members` must be "auto", one of {names}, or a list of pairs of a name and one of these; got {members!r}.'
         )
     if len({name for name, _ in named}) < len(named):
         raise ValueError(f"the names of `members` must differ; got {[name for name, _ in named]}.")
@@ -193,7 +194,8 @@ def fit(
 
 def fit_deep_alone(asked: Asked, deep: DeepFit, judged: Training | None) -> Stacked:
     """Put a deep model in its place; several targets are not compared with simple models."""
-    comparable = deep.task.n_columns == 1 and deep.config.likelihood != "poisson"
+    counts = deep.task.likelihoods[deep.config.likelihood].discrete
+    comparable = deep.task.n_columns == 1 and not counts
     return fit_alone(asked, deep, judged if comparable else None)
 
 

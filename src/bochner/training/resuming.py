@@ -60,8 +60,8 @@ class Kept:
             )
         except ModelFileError as error:
             raise CheckpointError(
-                f"the checkpoint cannot be gone on from: {error} Remove it, so that the one before it is used, or start "
-                "anew with another folder."
+                f"the checkpoint cannot be gone on from: {error} Remove it, so that the one before it is used, or "
+                "start anew with another folder."
             ) from error
 
 
