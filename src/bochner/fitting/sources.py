@@ -341,7 +341,8 @@ def _numbers(reader: Reader, source: Any) -> Iterator[tuple[np.ndarray, pa.Recor
     """Read columns of numbers, NaN where they are missing."""
     table = _opened(source)
     names = table.schema.names if reader.names is None else list(reader.names)
-    missing = [name for name in names if name not in table.schema.names]
+    known = set(table.schema.names)  # made anew at each look
+    missing = [name for name in names if name not in known]
     if missing:
         raise TableError(f"{table.name} lacks the columns {', '.join(map(repr, missing))}.")
     n_rows = 0
