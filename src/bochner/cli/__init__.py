@@ -7,6 +7,8 @@ import typer
 from bochner.cli.calibrate import calibrate
 from bochner.cli.check import check
 from bochner.cli.common import EXIT_CODES
+from bochner.cli.compare import compare
+from bochner.cli.cv import cv
 from bochner.cli.datasets import datasets
 from bochner.cli.demo import demo
 from bochner.cli.evaluate import evaluate
@@ -30,7 +32,7 @@ app = typer.Typer(
     epilog=EXIT_CODES,
 )
 for function in (
-    fit, predict, evaluate, calibrate, update, explain, check, report, info, sample, export, demo,
+    fit, predict, evaluate, calibrate, update, cv, compare, report, explain, check, info, sample, export, demo,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(datasets, name="datasets")

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import pyarrow as pa
 import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, TablePath, command, load_model, show
@@ -46,6 +44,8 @@ def calibrate(
     An interval then holds the target of a new row with the stated probability or more, where that row and those of
     TABLE are exchangeable.
     """
+    import numpy as np
+
     from bochner.estimators.files import to_parts
     from bochner.fitting.sources import Encoded, encoded_batches
     from bochner.system.saving import format_arrays
@@ -78,7 +78,7 @@ def changed_model(output: Path | None, model: Path, table: str) -> Output:
     return Output("--output", output, {"TABLE": table, "MODEL": model})
 
 
-def values_of_groups(batch: pa.RecordBatch, column: str, table: str) -> list[Any]:
+def values_of_groups(batch: Any, column: str, table: str) -> list[Any]:
     """Give the values of the column of groups."""
     names = batch.schema.names
     if column not in names:

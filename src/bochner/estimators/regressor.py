@@ -15,6 +15,7 @@ from bochner.fitting.deep_fit import key_for
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
 from bochner.members.conformal import summary
+from bochner.members.distribution import PredictiveDistribution
 from bochner.prediction.scores import RegressionScores
 
 _ENDS = (0.05, 0.95)
@@ -48,7 +49,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         distributed: `bochner.distributed.Synchronous(...)` or `Asynchronous(...)` trains a deep model on several
             devices or processes; None trains on one device.
         random_state: seed of everything.
-        verbose: 1 shows progress.
+        verbose: True shows progress on standard error: a bar on a terminal, else lines, in notebooks, too.
 
     Attributes:
         members_: each member with the mean log-likelihood of rows that it left out, its weight and its seconds.
@@ -170,6 +171,16 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
             return self._cross_interval(X, coverage)
         ends = [(1 - coverage) / 2, (1 + coverage) / 2]
         return self.predict_quantiles(X, ends, groups=groups)
+
+    def predict_dist(self, X: Any) -> PredictiveDistribution:
+        """Predict the whole distribution of y at each row: `mean`, `variance`, `cdf`, `ppf`, `log_prob`, `sample`.
+
+        Args:
+            X: rows to predict.
+        """
+        X = self._checked_inputs(X)
+        with self.on_device():
+            return PredictiveDistribution(self._predictor.law(X), self.fitted_.seed)
 
     def _summary(self, X: Any, levels: Any, groups: Any = None) -> dict[str, np.ndarray]:
         check_is_fitted(self)

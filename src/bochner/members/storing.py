@@ -11,6 +11,7 @@ from bochner.exact.lattice import Lattice
 from bochner.exact.matrix import MatrixColumns
 from bochner.exact.stored_arrays import numbers_from
 from bochner.exact.storing import parts_from_stored, parts_to_stored
+from bochner.fitting.fingerprints import MOST
 from bochner.fitting.json_forms import classes_from, classes_to_json
 from bochner.fitting.storing import deep_to_stored
 from bochner.fitting.task import AbstractTask, Classification, Regression
@@ -34,11 +35,10 @@ from bochner.tables.encoding import Encoder
 
 _FIELDS = {
     "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
-    "calibration", "left_out", "fits",
+    "judging", "calibration", "left_out", "fits",
 }  # fmt: skip
-_ADDED_LATER: dict[str, Any] = {"calibration": None, "left_out": None, "fits": []}
-"""What files of the same format may lack, with what its absence says."""
-
+_ADDED_LATER: dict[str, Any] = {"judging": "", "calibration": None, "left_out": None, "fits": []}
+"""Fields with what their absence says."""
 _MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
 _LARGEST_TARGET = 1e150
 _SUMMARY = {"log_likelihood", "n_rows", "constant", "linear"}
@@ -51,6 +51,7 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
     """Give all of a fitted estimator as named arrays and plain values."""
     arrays, predictor = _predictor_to_stored(fitted.predictor)
     arrays |= {"background": np.asarray(fitted.background, np.float64)}
+    arrays |= {"fingerprints": fitted.fingerprints}
     of_calibration, calibration = calibration_to_stored(fitted.calibration)
     arrays |= of_calibration
     fits = []
@@ -70,6 +71,7 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
         "standings": [dataclasses.asdict(standing) for standing in fitted.standings],
         "summary": dict(fitted.summary),
         "total_weight": fitted.total_weight,
+        "judging": fitted.judging,
         "predictor": predictor,
         "calibration": calibration,
         "left_out": None if fitted.left_out is None else {},
@@ -112,6 +114,9 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
         or not (len(background) <= _MOST_BACKGROUND and np.all(np.isfinite(background)))
     ):
         raise ModelFileError(f"its background is not some rows of {d_in} numbers.")
+    seen = rest.pop("fingerprints", np.zeros(0, np.uint64))
+    if seen.dtype != np.uint64 or seen.ndim != 1 or len(seen) > MOST:
+        raise ModelFileError("its fingerprints are not some hashes of rows.")
     left_out, fits = _left_out_from(rest, stored, task)
     calibration = calibration_from_stored(rest, stored["calibration"], task)
     predictor = _predictor_from(rest, taken(stored, "predictor", dict), task, d_in)
@@ -129,6 +134,8 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
             stored, "total_weight", float, lambda v: 0 <= v < math.inf, "finite, not below 0"
         ),
         background=background,
+        judging=taken(stored, "judging", str),
+        fingerprints=np.sort(seen),
         calibration=calibration,
         left_out=left_out,
         fits=fits,
