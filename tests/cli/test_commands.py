@@ -285,3 +285,28 @@ def test_help_waits_for_no_heavy_import(module):
     command = [sys.executable, "-c", _IMPORTED.format(module)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_texts_that_a_spreadsheet_would_run_are_quoted_where_asked(call, files, tmp_path):
+    rows = make_frame(30)
+    rows["id"] = [["=cmd|' /C calc'!A0", "+1", "-x", "@a", "fine"][i % 5] for i in range(30)]
+    rows["=n"] = 1
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    words = [
+        "predict",
+        files / "prices.bochner",
+        tmp_path / "t.csv",
+        "--keep",
+        "id",
+        "--keep",
+        "=n",
+    ]
+    found = {}
+    for escaped in (False, True):
+        out = tmp_path / f"{escaped}.csv"
+        call(*words, "-o", out, "--quiet", *(["--escape-formulas"] if escaped else []))
+        found[escaped] = pd.read_csv(out)
+    assert found[False]["id"].tolist() == rows["id"].tolist()
+    assert found[True]["id"].tolist()[:5] == ["'=cmd|' /C calc'!A0", "'+1", "'-x", "'@a", "fine"]
+    assert list(found[True]) == ["id", "'=n", *list(found[False])[2:]]
+    np.testing.assert_array_equal(found[True].iloc[:, 2:], found[False].iloc[:, 2:])

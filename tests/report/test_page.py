@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bochner import Deep, DeepGPRegressor, Linear
+from bochner.fitting.sources import encoded_matrix
 from bochner.report import render_page, report_data, report_page, write_report
 from bochner.report.regression import N_CHOSEN
 from tests.deep_alone import deep_classifier, deep_regressor
@@ -185,7 +186,7 @@ def test_inputs_of_a_table_are_its_own_columns():
     frame.loc[:5, "size"] = np.nan
     frame["price"] = 2 * size + (color == "red") + 0.1 * generator.normal(size=60)
     model = DeepGPRegressor(Linear(), random_state=0).fit(frame, "price")
-    X = model._checked_inputs(frame.drop(columns="price"))
+    X = encoded_matrix(model.fitted_.reader, frame.drop(columns="price"))
     data = report_data(model, X, frame["price"])
     found = {entry["name"]: entry for entry in data["inputs"]}
     assert list(found) == ["size", "color", "sold"]

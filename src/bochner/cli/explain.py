@@ -73,9 +73,10 @@ def _rows(fitted: Any, table: str | None, most: int) -> "np.ndarray":
     """Read the first rows, encoded."""
     import numpy as np
 
-    from bochner.fitting.sources import encoded_batches
+    from bochner.fitting.sources import Encoded, encoded_batches
 
-    found, n_rows = [np.zeros((0, fitted.fitted_.d_in))], 0
+    found: list[np.ndarray] = [np.zeros((0, fitted.fitted_.d_in)).view(Encoded)]
+    n_rows = 0
     for X, _ in encoded_batches(fitted.fitted_.reader, table):
         found.append(X)
         n_rows += len(X)

@@ -7,7 +7,7 @@ import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.progress import counted
-from bochner.cli.writing import open_output, table_output
+from bochner.cli.writing import open_output, table_output, without_formulas
 
 
 @command
@@ -38,6 +38,13 @@ def predict(
     digits: Annotated[
         int, typer.Option(min=1, max=17, help="Significant digits; 17 are all. Parquet has all.")
     ] = 6,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="Put ' before texts that a spreadsheet would take for formulas, such as =A1.",
+        ),
+    ] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -68,7 +75,8 @@ def predict(
     def predicted() -> Iterator[Any]:
         nonlocal n_rows
         for X, batch in counted(
-            encoded_batches(fitted.fitted_.reader, table), quiet or place.is_standard_output
+            encoded_batches(fitted.fitted_.reader, table, gaps=True),
+            quiet or place.is_standard_output,
         ):
             kept = predictions.kept_columns(keep or [], batch, table)
             found = columns(X)
@@ -84,6 +92,6 @@ def predict(
 
     with open_output(place) as writer:
         for part in predicted():
-            writer.write(part)
+            writer.write(without_formulas(part) if escape_formulas else part)
     if not place.is_standard_output:
         show({"output": output, "rows": n_rows}, as_json=as_json, quiet=quiet)

@@ -38,7 +38,7 @@ def sample(
     classes, n_rows = getattr(fitted, "classes_", None), 0
     with open_output(place) as writer:
         for X, _ in counted(
-            encoded_batches(fitted.fitted_.reader, table, gaps=False),
+            encoded_batches(fitted.fitted_.reader, table),
             quiet or place.is_standard_output,
         ):
             columns = {}

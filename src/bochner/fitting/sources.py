@@ -272,6 +272,9 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
 class Encoded(np.ndarray):
     """A matrix that an encoder has made, which no method encodes once more."""
 
+    # So that what is put together of such matrices is one.
+    __array_priority__ = 1.0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+
 
 def encoded_matrix(reader: Reader, source: Any, *, gaps: bool = False) -> np.ndarray:
     """Read all rows of a table as the matrix of numbers that a fitted model takes.
@@ -284,7 +287,7 @@ def encoded_matrix(reader: Reader, source: Any, *, gaps: bool = False) -> np.nda
 
 
 def encoded_batches(
-    reader: Reader, source: Any, target: str | None = None, *, gaps: bool = True
+    reader: Reader, source: Any, target: str | None = None, *, gaps: bool = False
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Read a table for a fitted model, a batch of rows at a time, as numbers and as it is.
 
@@ -338,7 +341,8 @@ def _numbers(reader: Reader, source: Any) -> Iterator[tuple[np.ndarray, pa.Recor
     """Read columns of numbers, NaN where they are missing."""
     table = _opened(source)
     names = table.schema.names if reader.names is None else list(reader.names)
-    missing = [name for name in names if name not in table.schema.names]
+    known = set(table.schema.names)  # made anew at each look
+    missing = [name for name in names if name not in known]
     if missing:
         raise TableError(f"{table.name} lacks the columns {', '.join(map(repr, missing))}.")
     n_rows = 0
@@ -354,7 +358,7 @@ def rows_with_targets(
     target: str,
     max_rows: int | None = None,
     *,
-    gaps: bool = True,
+    gaps: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the first rows of a table for a fitted model, as the matrix of numbers that it takes and their targets."""
     inputs, targets, n_rows = [], [], 0

@@ -7,6 +7,7 @@ import stat
 import sys
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ class TableSource:
         self.name = name
         self._reader = reader
         names = reader.schema.names
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        repeated = sorted(name for name, n in Counter(names).items() if n > 1)
         if repeated:
             raise TableError(
                 f"several columns are named {', '.join(map(repr, repeated))}. Give each its own name."
@@ -107,7 +108,8 @@ class TableSource:
         The columns come in the order asked for, or all in the order of the table.
         """
         names = self.schema.names if columns is None else list(columns)
-        missing = [name for name in names if name not in self.schema.names]
+        known = set(self.schema.names)  # made anew at each look
+        missing = [name for name in names if name not in known]
         if missing:
             raise TableError(
                 f"{self.name}: there is no column {', '.join(map(repr, missing))}. The columns are "
