@@ -114,12 +114,14 @@ def same_contents(content, original):
 
 
 def assert_works(model):
-    """A prediction has the right shape, and probabilities that are numbers sum to one."""
+    """A prediction has the right shape, is of numbers or warns, and probabilities that are numbers sum to one."""
     classes = getattr(model, "classes_", None)
     X = rows(3).to_numpy()[:, :1].repeat(model.fitted_.d_in, axis=1).view(Encoded)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         found = model.predict(X) if classes is None else model.predict_proba(X)
+    told = any("are not finite" in str(one.message) for one in caught)
+    assert np.isfinite(found).all() or told, "predictions that are no numbers are told"
     if classes is None:
         assert found.shape == ((3,) if model.fitted_.task.one_target else (3, model.n_targets_))
     else:
