@@ -42,7 +42,9 @@ def _run(job: Job) -> Mapping[str, Any]:
 
 def _report(records: list[dict[str, Any]], folder: Path) -> None:
     names = ("worst_rhat", "smallest_ess", "seconds", "processor_seconds")
-    table = Table("data", "members", "sampled", *(name.replace("_", " ") for name in names), "ratio")
+    table = Table(
+        "data", "members", "sampled", *(name.replace("_", " ") for name in names), "ratio"
+    )
     for record in records:
         job, result = record["job"], record["result"]
         ratio = result.get("function_std_ratio", {}).get("median")

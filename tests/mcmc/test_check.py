@@ -144,7 +144,9 @@ def test_every_replicate_is_checked():
     x, y = data(40)
     model = deep_regressor(n_members=2, max_steps=100, likelihood="gaussian", **SMALL).fit(x, y)
     second = jax.tree.map(lambda leaf: leaf[1], model.model_.stacked)
-    shifted = eqx.tree_at(lambda one: one.blocks[0].q_W.mean, second, replace_fn=lambda mean: mean + 3.0)
+    shifted = eqx.tree_at(
+        lambda one: one.blocks[0].q_W.mean, second, replace_fn=lambda mean: mean + 3.0
+    )
     members = Members.of([model.model_.each()[0], shifted])
     plain = check_posterior(model, x, y, refit=False)
     found = check_posterior(with_model(model, members), x, y, refit=False)
@@ -188,11 +190,15 @@ def test_of_a_stack_the_deep_member_is_checked_on_rows_that_all_of_it_sees(stack
 
 
 def test_of_an_exact_member_hyper_parameters_are_sampled(stacked):
-    (name, *_) = (one["name"] for one in stacked.members_ if one["weight"] and one["name"] != "deep")
+    (name, *_) = (
+        one["name"] for one in stacked.members_ if one["weight"] and one["name"] != "deep"
+    )
     x, y = data(60)
     found = check_posterior(stacked, x, y, member=name)
     assert (found.what, found.member, found.converged) == ("hyper-parameters", name, True)
-    law = next(part for part in stacked.fitted_.predictor.parts if isinstance(part, RowsPart)).law(x)
+    law = next(part for part in stacked.fitted_.predictor.parts if isinstance(part, RowsPart)).law(
+        x
+    )
     mean, epistemic, aleatoric = law.moments()
     # The mode given these rows is that of the fit, which was on the same rows.
     np.testing.assert_allclose(found.fitted.mean[:, 0], mean, atol=0.02 * np.std(y))

@@ -88,3 +88,10 @@ def test_where_the_density_is_zero_no_chain_goes():
     chains = sample(Positive(), np.ones((2, 1)), Effort(), seed=0, told=silent)
     assert chains.positions.min() > 0
     assert chains.positions.mean() == pytest.approx(np.sqrt(2 / np.pi), abs=0.1)
+
+
+def test_what_is_the_same_in_all_draws_agrees():
+    target = OfTheFirst()
+    target.watched = lambda Z: np.ones((len(Z), 3))
+    chains = sample(target, np.zeros((2, 2)), Effort(n_warmup=5), seed=0, told=silent)
+    assert (chains.worst_rhat, chains.smallest_ess, chains.n_samples) == (1.0, 400.0, 200)

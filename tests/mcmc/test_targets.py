@@ -24,7 +24,10 @@ KEY = jax.random.key(0)
 
 
 def deep_model(likelihood, n_functions, seed=0):
-    settings = [LayerSettings(2, n_rf=3, log_var=-2.0), LayerSettings(n_functions, n_rf=4, log_var=-2.0)]
+    settings = [
+        LayerSettings(2, n_rf=3, log_var=-2.0),
+        LayerSettings(n_functions, n_rf=4, log_var=-2.0),
+    ]
     return DeepGP.start(settings, likelihood, d_in=2, feed_inputs=True, key=jax.random.key(seed))
 
 
@@ -73,7 +76,9 @@ def test_the_last_layer_is_integrated_out(integrated):
         others = np.arange(len(y)) != 3
         k = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, 3])
         mean, variance = k @ y[others], covariance[3, 3] - k @ covariance[others, 3]
-        np.testing.assert_allclose(watched[i][[3, 10]], [mean, np.log(variance)], rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(
+            watched[i][[3, 10]], [mean, np.log(variance)], rtol=1e-3, atol=1e-4
+        )
     along = np.random.default_rng(1).normal(size=Z.shape)
     step = 1e-2
     difference = (target(Z + step * along)[0] - target(Z - step * along)[0]) / (2 * step)
@@ -118,7 +123,9 @@ def test_hyper_parameters_agree_with_quadrature():
     target = ParametersTarget(part, rows, y)
     starts = generator.standard_normal((4, 2))
     # What is found in a first round gives the units of the second, and changes nothing of where chains go.
-    first = sample(target, starts, Effort(n_chains=4, ess=50), seed=0, told=lambda share, text: None)
+    first = sample(
+        target, starts, Effort(n_chains=4, ess=50), seed=0, told=lambda share, text: None
+    )
     target.moved_to(first.positions.reshape(-1, 2).astype(np.float64))
     effort = Effort(n_chains=4, ess=1000)
     chains = sample(target, starts, effort, seed=0, told=lambda share, text: None)
@@ -126,7 +133,9 @@ def test_hyper_parameters_agree_with_quadrature():
 
     t = transform(y)
     prior = target._prior
-    axes = [m + d * np.linspace(-6, 6, 241) for m, d in zip(prior.values, prior.deviations, strict=True)]
+    axes = [
+        m + d * np.linspace(-6, 6, 241) for m, d in zip(prior.values, prior.deviations, strict=True)
+    ]
     noise, variance = (grid.ravel() for grid in np.meshgrid(*axes, indexing="ij"))
     s, c = np.exp(noise) + 1e-6, np.exp(variance)
     # Of a constant and noise the covariance has two eigenvalues.

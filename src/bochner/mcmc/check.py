@@ -96,7 +96,9 @@ def check_posterior(
             )
         else:
             effort = dataclasses.replace(effort, n_chains=2 * n_chains)
-            found = check_parameters(chosen.part, given, used, compared, effort, seed=seed, told=told)
+            found = check_parameters(
+                chosen.part, given, used, compared, effort, seed=seed, told=told
+            )
     return PosteriorCheck(
         **found._asdict(),
         Y=given.Y[compared],
@@ -147,7 +149,9 @@ def _chosen(model: Any, name: str | None) -> _Chosen:
     named = [one for one in found if one.name == name]
     if not named:
         known = ", ".join(repr(one.name) for one in found)
-        raise ValueError(f"`member` must be one of those that can be checked, {known}; got {name!r}.")
+        raise ValueError(
+            f"`member` must be one of those that can be checked, {known}; got {name!r}."
+        )
     return named[0]
 
 
@@ -155,5 +159,3 @@ def _can_be_checked(part: Any) -> bool:
     return isinstance(part, DeepPart) or (
         isinstance(part, RowsPart) and getattr(part.part, "process", None) is not None
     )
-
-

@@ -134,4 +134,3 @@ def _with_theta_at_its_mean(layer: Layer) -> Layer:
     return eqx.tree_at(
         lambda one: one.theta, layer, FreeTheta(), is_leaf=lambda node: node is layer.theta
     )
-

@@ -44,9 +44,7 @@ def check_parameters(
         places = np.linspace(0, len(drawn) - 1, min(_N_DRAWS, len(drawn))).astype(int)
         found = []
         for parameters in ([target.mode], [target.v(z) for z in drawn[places]]):
-            laws = [
-                LawInRows(target.part_at(v).law(own), member.extent) for v in parameters
-            ]
+            laws = [LawInRows(target.part_at(v).law(own), member.extent) for v in parameters]
             found.append(_predict(Mixture(np.full(len(laws), 1 / len(laws)), laws), y[compared]))
     return Compared(
         *found,

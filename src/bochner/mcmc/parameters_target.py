@@ -37,9 +37,7 @@ class ParametersTarget:
         self.noise = LearnedNoise(relative)
         start = np.append(np.log(part.noise), v)
         many = Effort(all=100)
-        self.mode = learn(
-            self.kernel, rows, self.t[:, None], self.noise, effort=many, start=start
-        )
+        self.mode = learn(self.kernel, rows, self.t[:, None], self.noise, effort=many, start=start)
         self._prior = prior_of(self.kernel, rows, self.noise)
         self.center = self.mode
         self._spread = _root_of_inverse(self._curvature(), self._prior.deviations)

@@ -21,6 +21,7 @@ _FIRST_ROUND = 100
 _MOST_KEPT = 200
 _MOST_STEPS = 32
 _DIVERGED = 1000.0
+_SAME = 1e-6
 
 Positions = Float[np.ndarray, "chains d"]
 Told = Callable[[float, str], None]
@@ -137,11 +138,15 @@ def _agreement(
     watched: Float[np.ndarray, "all samples watched"], n_chains: int
 ) -> tuple[float, float]:
     """Compute the worst R-hat and the least effective sample size within each posterior."""
-    of_posteriors = watched.reshape(-1, n_chains, *watched.shape[1:])
-    rhat = [np.max(split_rhat(one), initial=1.0) for one in of_posteriors]
     most = float(n_chains * watched.shape[1])
-    ess = [np.min(effective_sample_size(one), initial=most) for one in of_posteriors]
-    return float(np.max(rhat)), float(np.min(ess))
+    rhats, sizes = [1.0], [most]
+    for own in watched.reshape(-1, n_chains, *watched.shape[1:]):
+        # What is the same in all draws, as where nothing is left to sample, agrees.
+        varies = np.ptp(own, axis=(0, 1)) > _SAME * np.max(np.abs(own), axis=(0, 1))
+        if varies.any():
+            rhats.append(float(np.max(split_rhat(own[..., varies]))))
+            sizes.append(float(np.min(effective_sample_size(own[..., varies]))))
+    return max(rhats), min(sizes)
 
 
 class _Walk:

@@ -264,6 +264,7 @@ def _is_layer(node) -> bool:
 
 
 def check_fixed_frequencies(model: DeepGP) -> None:
+    """Refuse a model that draws its frequencies anew each time."""
     if not all(isinstance(layer.spectrum, PriorFixed | VarFixed) for layer in model.layers):
         raise ValueError(
             "chains need fixed frequencies, and this model draws Omega anew each time (VAR-RESAMPLED): fit it with "
