@@ -13,7 +13,7 @@ from bochner.members.laws import LawInRows, Mixture
 from bochner.members.parts import RowsPart
 from bochner.system.threads import blas_on_one_thread
 
-_N_DRAWS = 200
+_N_DRAWS = 64
 
 
 def check_parameters(
@@ -31,7 +31,7 @@ def check_parameters(
     rows = member.columns(given.X)
     y, own = given.Y[:, 0], rows[compared]
     with blas_on_one_thread():
-        target = ParametersTarget(member.part, rows[used], y[used])
+        target = ParametersTarget(member.part, rows[used], y[used], until=effort.until)
         rng = np.random.default_rng(seed)
         starts = rng.standard_normal((effort.n_chains, target.n_parameters))
         first = dataclasses.replace(effort, rhat=np.inf, ess=0.0)

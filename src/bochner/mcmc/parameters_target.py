@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
+from bochner.exact.deadlines import NEVER
 from bochner.exact.kernels import AbstractKernel
 from bochner.exact.learning import Effort, learn, prior_of
 from bochner.exact.left_out import left_out
@@ -30,14 +31,16 @@ class ParametersTarget:
         mode: of the posterior, found from where the fitted model has it.
     """
 
-    def __init__(self, part: Part, rows: Rows, y: Float[np.ndarray, " n"]):
+    def __init__(self, part: Part, rows: Rows, y: Float[np.ndarray, " n"], until: float = NEVER):
         self.part, self.rows, self.t = part, rows, part.transform(y)
         self.kernel, v = _kernel_of(part)
         relative = np.ones(len(rows)) if part.noise_model is None else part.noise_model(rows)
         self.noise = LearnedNoise(relative)
         start = np.append(np.log(part.noise), v)
         many = Effort(all=100)
-        self.mode = learn(self.kernel, rows, self.t[:, None], self.noise, effort=many, start=start)
+        self.mode = learn(
+            self.kernel, rows, self.t[:, None], self.noise, effort=many, start=start, until=until
+        )
         self._prior = prior_of(self.kernel, rows, self.noise)
         self.center = self.mode
         self._spread = _root_of_inverse(self._curvature(), self._prior.deviations)

@@ -101,6 +101,8 @@ def sample(
     for number in range(1, effort.n_warmup + 1):
         walk.step(learning_rate=number**-0.5)
         told(*_progress(begun, effort, f"warm-up, step {number:,} of {effort.n_warmup:,}"))
+        if time.monotonic() > effort.until:
+            break
     walk.n_divergent = 0
     while True:
         walk.step()
