@@ -8,8 +8,16 @@ from typing import Any
 
 import typer
 
-_OF_THE_CALL = ("target", "model", "task", "groups", "ignore", "validation", "tensorboard", "seed")
-_TEXTS = ("target", "model", "task", "groups", "validation", "tensorboard", "checkpoint")
+OPTIONS = ("sep", "encoding", "decimal", "thousands", "date_format", "na")
+"""What `open_table` is told of how the table is written."""
+
+_OF_THE_CALL = (
+    "target", "model", "task", "groups", "ignore", "validation", "tensorboard", "seed", *OPTIONS,
+)  # fmt: skip
+_TEXTS = (
+    "target", "model", "task", "groups", "validation", "tensorboard", "checkpoint", *OPTIONS[:-1],
+)  # fmt: skip
+_LISTS = {"ignore": "names of columns", "na": "words"}
 _NOT_SETTINGS = ("callbacks", "distributed", "verbose", "resume", "warm_start", "random_state")
 
 
@@ -65,13 +73,15 @@ def settings_from(path: Path | None, flags: dict[str, Any]) -> Settings:
             hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
             raise ValueError(f"{path}: there is no setting {name!r}.{hint}")
     values = {**written, **flags}
-    if isinstance(values.get("ignore"), str):
-        values["ignore"] = [values["ignore"]]
+    for name in _LISTS:
+        if isinstance(values.get(name), str):
+            values[name] = [values[name]]
     for name in _TEXTS:
         if not isinstance(values.get(name, ""), str | Path):
             raise ValueError(f"`{name}` must be text; got {values[name]!r}.")
-    if not isinstance(values.get("ignore", []), list | tuple):
-        raise ValueError(f"`ignore` must be names of columns; got {values['ignore']!r}.")
+    for name, what in _LISTS.items():
+        if not isinstance(values.get(name, []), list | tuple):
+            raise ValueError(f"`{name}` must be {what}; got {values[name]!r}.")
     seed = values.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"`seed` must be a whole number of at least 0; got {seed!r}.")
@@ -103,11 +113,16 @@ def _members(asked: str | None, deep: dict[str, Any]) -> Any:
 
     Without a deep model `kernel` is that of the models in the space of rows.
     """
-    from bochner import Constant, Deep, Exact, Landmarks, Linear
+    from bochner import Deep
+    from bochner.members.kinds import IN_ROWS, SETTINGS
 
-    kinds = {kind.__name__.lower(): kind for kind in (Constant, Deep, Exact, Landmarks, Linear)}
     names = [name.strip() for name in str(asked).split(",")]
-    in_rows = {"exact", "landmarks"}.intersection(names) if "deep" not in names else set()
+    with_kernel = {
+        name
+        for name, kind in SETTINGS.items()
+        if kind in IN_ROWS and "kernel" in kind().get_params()
+    }
+    in_rows = with_kernel.intersection(names) if "deep" not in names else set()
     kernel = {"kernel": deep.pop("kernel")} if in_rows and "kernel" in deep else {}
     deep |= {name: numbers_or_words(deep[name]) for name in deep.keys() & {"kernel"}}
     if asked is None or asked == "auto":
@@ -116,17 +131,17 @@ def _members(asked: str | None, deep: dict[str, Any]) -> Any:
                 f"settings of the deep model ({', '.join(deep)}) need it among `members`, such as `deep`."
             )
         return Deep(**deep) if deep else "auto"
-    unknown = [name for name in names if name not in kinds]
+    unknown = [name for name in names if name not in SETTINGS]
     if unknown:
         raise ValueError(
-            f"`members` must be auto, or some of {', '.join(kinds)}; got {unknown[0]!r}."
+            f"`members` must be auto, or some of {', '.join(SETTINGS)}; got {unknown[0]!r}."
         )
     if deep and "deep" not in names:
         raise ValueError(
             f"settings of the deep model ({', '.join(deep)}) need `deep` among `members`."
         )
     settings = {"deep": deep, **dict.fromkeys(in_rows, kernel)}
-    made = [(name, kinds[name](**settings.get(name, {}))) for name in names]
+    made = [(name, SETTINGS[name](**settings.get(name, {}))) for name in names]
     return made[0][1] if len(made) == 1 else made
 
 

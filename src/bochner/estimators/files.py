@@ -11,7 +11,8 @@ from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.classifier import DeepGPClassifier
 from bochner.estimators.first_format import is_of_first_format, of_second_format
 from bochner.estimators.regressor import DeepGPRegressor
-from bochner.fitting.json_forms import json_ready, parameters_from, short, stored_parameters
+from bochner.estimators.stored_parameters import parameters_from, stored_parameters
+from bochner.fitting.json_forms import json_ready, short
 from bochner.members.storing import fitted_from_stored, fitted_to_stored
 from bochner.system.compiled_programs import keep_compiled_programs
 from bochner.system.saving import ModelFileError, read_arrays, write_arrays
@@ -121,7 +122,7 @@ def _rebuild(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Bas
     if fitted.task.classification != isinstance(estimator, DeepGPClassifier):
         raise ModelFileError("its estimator does not fit its task.")
     estimator.fitted_ = fitted
-    estimator.n_features_in_ = fitted.d_in
+    estimator.n_features_in_ = fitted.n_columns
     if fitted.names is not None:
         estimator.feature_names_in_ = np.array(fitted.names, dtype=object)  # pyright: ignore[reportAttributeAccessIssue]
     return estimator

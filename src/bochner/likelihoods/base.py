@@ -18,6 +18,9 @@ class AbstractLikelihood(eqx.Module):
     gaussian_noise: ClassVar[bool] = False
     """Whether targets are Gaussian around the first functions, with a variance that the others alone decide."""
 
+    discrete: ClassVar[bool] = False
+    """Whether targets are counts."""
+
     @staticmethod
     @abstractmethod
     def n_functions(n_targets: int) -> int:
@@ -48,9 +51,6 @@ class AbstractLikelihood(eqx.Module):
 class AbstractRegressionLikelihood(AbstractLikelihood):
     """A likelihood of numbers, with moments and a distribution function."""
 
-    discrete: ClassVar[bool] = False
-    """Whether targets are whole numbers."""
-
     @abstractmethod
     def log_density(
         self, F: Float[Array, "batch d_out"], Y: Float[Array, "batch targets"]
@@ -75,6 +75,9 @@ class AbstractRegressionLikelihood(AbstractLikelihood):
 
 class AbstractClassificationLikelihood(AbstractLikelihood):
     """A likelihood of class indices, held in a single integer column."""
+
+    n_classes: ClassVar[int | None] = None
+    """How many classes there must be; any number where None."""
 
     @abstractmethod
     def log_probabilities(self, F: Float[Array, "batch d_out"]) -> Float[Array, "batch classes"]:

@@ -82,6 +82,8 @@ def check_posterior(
     begun = time.monotonic()
     chosen = _chosen(model, member)
     given = model.checked_rows(X, y)
+    if np.isnan(given.X).any():
+        raise ValueError("rows to check on must not lack values: leave out those that do.")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     used, left_over = _split(len(given), n_rows, seed)
     compared = left_over if len(left_over) else used

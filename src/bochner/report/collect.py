@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
+from bochner.members.chosen_law import law_in_words
 from bochner.members.fitted import Fitted
 from bochner.report.classification import class_findings
 from bochner.report.inputs import inputs_of, values_of_rows
@@ -48,7 +49,7 @@ def report_data(
         >>> data["inputs"][0]["name"], [entry["name"] for entry in data["metrics"]]
         ('time', ['rmse', 'mnll', 'crps', 'coverage_90'])
     """
-    numbers, targets = np.asarray(X, np.float64), np.asarray(y)
+    numbers, targets = np.asanyarray(X, np.float64), np.asarray(y)
     _check_one_target(targets)
     # What is predicted again for some of the rows would only repeat the warnings.
     with warnings.catch_warnings(record=True) as caught:
@@ -106,6 +107,7 @@ def _fit(fitted: Fitted) -> dict[str, Any]:
     return {
         "n_layers": None if alone is None else alone.config.n_layers,
         "seconds": sum(standing.seconds for standing in fitted.standings),
+        "law": law_in_words(fitted),
     }
 
 
@@ -114,9 +116,10 @@ def _learning(fitted: Fitted) -> dict[str, Any] | None:
     deep = fitted.deep
     if deep is None or not deep.history:
         return None
+    weight = deep.trained_weight or np.nan
     return {
         "step": [record["step"] for record in deep.history],
-        "bound": [-record["elbo"] / deep.trained_weight for record in deep.history],
+        "bound": [-record["elbo"] / weight for record in deep.history],
         "held_out_mnll": [record["held_out_mnll"] for record in deep.history],
         "n_steps": deep.n_steps,
     }
