@@ -157,10 +157,11 @@ def test_classes_are_compared_by_their_probabilities():
     x, y = data(60)
     labels = np.where(y > 10, "high", "low")
     model = deep_classifier(max_steps=500, **SMALL).fit(x, labels)
-    found = check_posterior(model, x, labels, n_warmup=100)
+    found = check_posterior(model, x, labels, n_warmup=50, max_seconds=20)
     np.testing.assert_allclose(found.sampled.mean.sum(axis=1), 1.0, atol=1e-4)
     assert found.interval_ratio is None
-    assert found.numbers()["coverage_90"] is None
+    agreed = dataclasses.replace(found, worst_rhat=1.0, smallest_ess=1e3)
+    assert agreed.numbers()["coverage_90"] is None
     found.plot()
 
 
@@ -250,7 +251,8 @@ def test_a_signal_ends_a_compiled_program_within_a_second(number):
     code = """
 import hashlib
 from bochner.cli.stopping import ending_at_once
-with ending_at_once(lambda: print("cleaned up", flush=True), as_json=False):
+with ending_at_once(as_json=False) as before_the_end:
+    before_the_end.callback(lambda: print("cleaned up", flush=True))
     print("begun", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"x", b"y", 400_000_000)  # minutes outside of Python, deaf to signals
 """

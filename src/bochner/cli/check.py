@@ -48,17 +48,18 @@ def check(
     TABLE is best the one of the fit; its first 100,000 rows are used. With other rows, or a part of them, the fitted
     side is first fitted again to these. Without convergence there is no verdict.
     """
-    from bochner.fitting.sources import rows_with_targets
-    from bochner.mcmc import check_posterior
-    from bochner.mcmc.comparison import LIMITS
-    from bochner.training import ProgressBar
-
     place = None if plot is None else _picture(plot, {"MODEL": model, "TABLE": table})
-    fitted = load_model(model)
-    name = target_name(fitted, target)
-    X, y = rows_with_targets(fitted.fitted_.reader, table, name, _MAX_ROWS)
-    bar = ProgressBar("checking")
-    with ending_at_once(bar.on_end, as_json):
+    with ending_at_once(as_json) as before_the_end:
+        from bochner.fitting.sources import rows_with_targets
+        from bochner.mcmc import check_posterior
+        from bochner.mcmc.comparison import LIMITS
+        from bochner.training import ProgressBar
+
+        bar = ProgressBar("checking")
+        before_the_end.callback(bar.on_end)
+        fitted = load_model(model)
+        name = target_name(fitted, target)
+        X, y = rows_with_targets(fitted.fitted_.reader, table, name, _MAX_ROWS)
         found = check_posterior(
             fitted, X, y, n_rows=rows, n_warmup=warmup, n_chains=chains, max_seconds=seconds, member=member,
             progress=None if quiet else bar.show, random_state=seed,

@@ -6,52 +6,45 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from bochner.cli.common import SIGNALED, fail
 
-_SECONDS_FOR_PYTHON = 0.4
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def ending_at_once(clean_up: Callable[[], None], as_json: bool) -> Iterator[None]:
-    """End the process within a second of a signal.
+def ending_at_once(as_json: bool) -> Iterator[contextlib.ExitStack]:
+    """End the process as soon as a signal comes; what is put on the stack given is done before.
 
     A signal's handler runs when the main thread comes back to Python, which a compiled program may keep it from for
-    minutes. So another thread waits for signals, too, and ends the process where the main thread has not by then. It is
-    for work that has written nothing yet.
-
-    Args:
-        clean_up: called before the end, to leave the terminal as it was.
-        as_json: whether errors are told in JSON, too.
+    minutes. So another thread waits for signals, and handlers do nothing. It is for work that has written nothing yet.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    receiver, sender = socket.socketpair()
-    sender.setblocking(False)
-    is_over = threading.Event()
+    with contextlib.ExitStack() as before_the_end:
+        if threading.current_thread() is not threading.main_thread():
+            yield before_the_end
+            return
+        receiver, sender = socket.socketpair()
+        sender.setblocking(False)
 
-    def watch() -> None:
-        while number := receiver.recv(1):
-            if number[0] not in (signal.SIGINT, signal.SIGTERM):
-                continue
-            if is_over.wait(_SECONDS_FOR_PYTHON):
-                return
-            clean_up()
-            code = fail("stopped.", SIGNALED + number[0], as_json)
-            sys.stdout.flush()
-            os._exit(code)
+        def watch() -> None:
+            while number := receiver.recv(1):
+                if number[0] in _SIGNALS:
+                    before_the_end.close()
+                    code = fail("stopped.", SIGNALED + number[0], as_json)
+                    sys.stdout.flush()
+                    os._exit(code)
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
-    watcher.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        signal.set_wakeup_fd(before)
-        clean_up()
-        sender.close()
-        watcher.join()
-        receiver.close()
+        watcher = threading.Thread(target=watch, daemon=True)
+        descriptor = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+        handlers = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
+        watcher.start()
+        try:
+            yield before_the_end
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(descriptor)
+            sender.close()
+            watcher.join()
+            receiver.close()
