@@ -83,7 +83,7 @@ def _picture(plot: Path, inputs: Inputs) -> Output:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
         raise ImportError(
-            "--plot needs matplotlib: install it with `pip install bochner[plots]`."
+            "--plot needs matplotlib: install it with `pip install matplotlib`."
         ) from error
     forms = FigureCanvasBase.get_supported_filetypes()
     if _form(plot) not in forms:
