@@ -189,16 +189,16 @@ class Counts(AbstractRegressor):
     """A Poisson law of each row, by SciPy."""
 
     def __init__(self, rate):
-        self.law = scipy.stats.poisson(rate[:, None])
+        self.poisson = scipy.stats.poisson(rate[:, None])
 
     def cdf(self, rows):
-        return self.law.cdf(rows.Y)
+        return self.poisson.cdf(rows.Y)
 
     def summary(self, X, levels=()):
-        found = np.stack([self.law.ppf(level)[: len(X)] for level in levels], axis=-1)
+        found = np.stack([self.poisson.ppf(level)[: len(X)] for level in levels], axis=-1)
         return {"quantiles": found}
 
-    parts = log_density = samples = functions = None  # pyright: ignore
+    law = parts = log_density = samples = functions = None  # pyright: ignore
 
 
 def test_whole_numbers_are_inside_the_interval_that_their_own_level_gives():
