@@ -132,7 +132,7 @@ def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
     """Give class labels as one column."""
     _check_given(y)
     if isinstance(y, np.ma.MaskedArray):
-        labels = y.data.astype(object)
+        labels = np.ma.getdata(y).astype(object)
         labels[np.ma.getmaskarray(y)] = None  # which `filled` would write as a question mark
         y = labels
     y = column_or_1d(y, warn=True)
