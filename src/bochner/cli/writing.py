@@ -59,7 +59,7 @@ def table_output(path: str | Path, inputs: Inputs) -> Output:
     return output
 
 
-def without_formulas(part: pa.RecordBatch) -> pa.RecordBatch:
+def without_formulas(part: "pa.RecordBatch") -> "pa.RecordBatch":
     """Put a quote before each text, and each name of a column, that a spreadsheet would take for a formula.
 
     Example:
