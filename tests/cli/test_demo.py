@@ -53,7 +53,7 @@ def test_without_matplotlib_the_demo_says_what_to_install(monkeypatch, tmp_path)
     monkeypatch.setattr(sys.modules["bochner.cli.demo"], "find_spec", lambda name: None)
     result = run("demo", "--output", tmp_path)
     assert result.exit_code == 1
-    assert "pip install bochner[plots]" in " ".join(result.output.split())
+    assert "pip install matplotlib" in " ".join(result.output.split())
 
 
 def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):

@@ -35,8 +35,11 @@ CASES = {
     "matern12": {"likelihood": "poisson", "omega": "prior-fixed", "frequencies": "orthogonal"},
     "matern32": {"likelihood": "softmax", "omega": "var-fixed", "frequencies": "sparse"},
     "matern52": {"likelihood": "bernoulli", "omega": "var-resampled"},
-    "rbf": {"omega": "var-fixed", "frequencies": "independent", "width": [2, 3], "n_layers": 3},
-}
+    "rbf": {
+        "likelihood": "gamma", "omega": "var-fixed", "frequencies": "independent", "width": [2, 3],
+        "n_layers": 3,
+    },
+}  # fmt: skip
 CASES = {name: {"kernel": name, **case} for name, case in CASES.items()}
 for setting, choices in {
     "kernel": KERNELS, "likelihood": LIKELIHOODS, "omega": SPECTRA, "frequencies": FREQUENCIES,

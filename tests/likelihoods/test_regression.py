@@ -10,6 +10,7 @@ from bochner.likelihoods import REGRESSION_LIKELIHOODS
 from tests.reference.likelihoods import EXAMPLES, N_TARGETS
 
 CONTINUOUS = [name for name in EXAMPLES if not REGRESSION_LIKELIHOODS[name].discrete]
+DISCRETE = [name for name in EXAMPLES if REGRESSION_LIKELIHOODS[name].discrete]
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -89,8 +90,9 @@ def test_the_derivative_of_the_distribution_function_is_the_density(name):
     np.testing.assert_allclose(slope, jnp.exp(likelihood.log_density(F, Y)), rtol=1e-5)
 
 
-def test_the_distribution_function_of_counts_steps_by_the_probability_of_each_count():
-    likelihood, F, _ = EXAMPLES["poisson"]()
+@pytest.mark.parametrize("name", DISCRETE)
+def test_the_distribution_function_of_counts_steps_by_the_probability_of_each_count(name):
+    likelihood, F, _ = EXAMPLES[name]()
     for count in range(8):
         Y = jnp.full((3, N_TARGETS), float(count))
         step = likelihood.cdf(F, Y) - likelihood.cdf(F, Y - 1)

@@ -10,8 +10,10 @@ from scipy import stats
 
 from bochner.likelihoods import (
     AbstractRegressionLikelihood,
+    Gamma,
     Gaussian,
     HeteroscedasticGaussian,
+    NegativeBinomial,
     Poisson,
     StudentT,
 )
@@ -40,6 +42,16 @@ def student_t(F, log_scale, raw_nu):
 
 def poisson(F, constant):
     return stats.poisson(np.exp(np.asarray(constant) + F))
+
+
+def negative_binomial(F, constant, log_spread):
+    shape = np.exp(-np.asarray(log_spread)) * np.ones(np.shape(F))
+    return stats.nbinom(shape, shape / (shape + np.exp(np.asarray(constant) + F)))
+
+
+def gamma(F, constant, log_spread):
+    spread = np.exp(np.asarray(log_spread))
+    return stats.gamma(1 / spread, scale=spread * np.exp(np.asarray(constant) + F))
 
 
 N_TARGETS = 2
@@ -71,6 +83,16 @@ EXAMPLES = {
         lambda: Poisson(jnp.array([0.5, 1.5])),
         poisson,
         lambda generator, shape: generator.poisson(3.0, size=shape).astype(float),
+    ),
+    "negative-binomial": Example(
+        lambda: NegativeBinomial(jnp.array([0.5, 1.5]), jnp.array([-0.9, 0.2])),
+        negative_binomial,
+        lambda generator, shape: generator.poisson(3.0, size=shape).astype(float),
+    ),
+    "gamma": Example(
+        lambda: Gamma(jnp.array([0.5, 1.5]), jnp.array([-0.9, -1.5])),
+        gamma,
+        lambda generator, shape: generator.gamma(2.0, size=shape),
     ),
 }
 """In general position, by name; they drive the tests of every likelihood of numbers."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bochner import Deep, DeepGPRegressor, Linear
+from bochner.fitting.sources import encoded_matrix
 from bochner.report import render_page, report_data, report_page, write_report
 from bochner.report.regression import N_CHOSEN
 from tests.deep_alone import deep_classifier, deep_regressor
@@ -68,6 +69,21 @@ def stacked_classes(stack_of_classes):
 
 
 KINDS = ["numbers", "classes", "stacked", "stacked_classes"]
+
+
+def test_rows_of_the_fit_are_known_again_and_the_title_has_no_folder():
+    X, y = problems.numbers()
+    model = DeepGPRegressor(Linear(), random_state=0).fit(X, y)
+    for rows, share in ((slice(None), 1.0), (slice(0, 5), 1.0)):
+        data = report_data(model, X[rows], y[rows], source="/home/me/secret/flats.csv")
+        assert data["data"]["share_seen"] == share
+    assert any(note["topic"] == "Rows of the fit" for note in data["notes"])
+    page = render_page(data)
+    assert "<title>Report: flats.csv</title>" in page
+    assert "secret" not in page
+    new = report_data(model, X + 0.001, y)
+    assert new["data"]["share_seen"] == 0.0
+    assert all(note["topic"] != "Rows of the fit" for note in new["notes"])
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -170,7 +186,7 @@ def test_inputs_of_a_table_are_its_own_columns():
     frame.loc[:5, "size"] = np.nan
     frame["price"] = 2 * size + (color == "red") + 0.1 * generator.normal(size=60)
     model = DeepGPRegressor(Linear(), random_state=0).fit(frame, "price")
-    X = model._checked_inputs(frame.drop(columns="price"))
+    X = encoded_matrix(model.fitted_.reader, frame.drop(columns="price"))
     data = report_data(model, X, frame["price"])
     found = {entry["name"]: entry for entry in data["inputs"]}
     assert list(found) == ["size", "color", "sold"]
@@ -304,7 +320,7 @@ def test_missing_matplotlib_is_named_with_its_remedy(numbers, monkeypatch):
         return original(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
-    with pytest.raises(ImportError, match=r"pip install bochner\[plots\]"):
+    with pytest.raises(ImportError, match="pip install matplotlib"):
         render_page(numbers)
 
 

@@ -5,7 +5,17 @@ from typing import Annotated
 
 import typer
 
-from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
+from bochner.cli.common import (
+    AsJson,
+    ModelPath,
+    Quiet,
+    Seed,
+    TablePath,
+    command,
+    load_model,
+    note,
+    show,
+)
 from bochner.cli.evaluate import Target, target_name
 from bochner.cli.output import Inputs, Output
 from bochner.system.terminal import PlainConsole
@@ -49,6 +59,7 @@ def check(
     X, y = rows_with_targets(fitted.fitted_.reader, table, name, _MAX_ROWS)
     found = check_posterior(
         fitted, X, y, n_rows=rows, n_samples=samples, n_warmup=warmup, n_chains=chains, random_state=seed,
+        tell=lambda text: note(text, quiet),
     )  # fmt: skip
     if place is not None:
         with place.open() as file, place.errors_in_words():
@@ -69,7 +80,7 @@ def _picture(plot: Path, inputs: Inputs) -> Output:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
         raise ImportError(
-            "--plot needs matplotlib: install it with `pip install bochner[plots]`."
+            "--plot needs matplotlib: install it with `pip install matplotlib`."
         ) from error
     forms = FigureCanvasBase.get_supported_filetypes()
     if _form(plot) not in forms:

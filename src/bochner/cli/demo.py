@@ -4,10 +4,8 @@ import functools
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import pyarrow as pa
 import typer
 from rich.table import Table as RichTable
 
@@ -15,6 +13,9 @@ from bochner.cli.common import AsJson, Quiet, command, show
 from bochner.cli.output import check_folder
 from bochner.system.destination import Destination
 from bochner.system.terminal import PlainConsole
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Metrics = dict[str, dict[str, float]]
 _HEADINGS = {
@@ -48,9 +49,7 @@ def demo(
     check_folder("--output", output, {})
     output.mkdir(parents=True, exist_ok=True)
     if find_spec("matplotlib") is None:
-        raise ImportError(
-            "the demo draws plots: install matplotlib with `pip install bochner[plots]`."
-        )
+        raise ImportError("the demo draws plots: install matplotlib with `pip install matplotlib`.")
     settings = {"random_state": seed, "verbose": 0 if quiet else 1}
     found = {}
     for title, run in (
@@ -69,6 +68,8 @@ def demo(
 
 
 def _table(settings: dict[str, Any], output: Path) -> Metrics:
+    import numpy as np
+    import pyarrow as pa
     from sklearn.datasets import load_diabetes
     from sklearn.linear_model import LinearRegression
     from sklearn.model_selection import train_test_split
@@ -99,6 +100,7 @@ def _table(settings: dict[str, Any], output: Path) -> Metrics:
 
 
 def _digits(max_steps: int | None, settings: dict[str, Any], output: Path) -> Metrics:
+    import numpy as np
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split
@@ -149,16 +151,19 @@ def _step(settings: dict[str, Any], output: Path) -> Metrics:
     }
 
 
-def step_function(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def step_function(n: int, seed: int) -> "tuple[np.ndarray, np.ndarray]":
     """Make n noisy points of a step from 0 to 1 at zero."""
+    import numpy as np
+
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2, 2, size=(n, 1))
     return X, np.where(X[:, 0] > 0, 1.0, 0.0) + 0.02 * rng.normal(size=n)
 
 
-def plot_posterior(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
+def plot_posterior(model: Any, X: "np.ndarray", y: "np.ndarray") -> Any:
     """Draw data, predictive mean, 90 % interval and some function draws of a model with one input."""
     import matplotlib.pyplot as plt
+    import numpy as np
 
     grid = np.linspace(X.min(), X.max(), 400)[:, None]
     low, high = model.predict_interval(grid, 0.9).T
@@ -177,7 +182,9 @@ def plot_posterior(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
     return ax
 
 
-def _gaussian_metrics(y: np.ndarray, mean: np.ndarray, std: Any) -> dict[str, float]:
+def _gaussian_metrics(y: "np.ndarray", mean: "np.ndarray", std: Any) -> dict[str, float]:
+    import numpy as np
+
     from bochner.prediction import metrics
 
     z = (y - mean) / std

@@ -24,7 +24,7 @@ def imported_ray() -> Any:
         import ray
     except ImportError as error:
         raise ImportError(
-            "asynchronous training needs Ray: pip install 'bochner[distributed]'."
+            "asynchronous training needs Ray: install it with `pip install ray`."
         ) from error
     return ray
 
@@ -59,6 +59,8 @@ def connected(address: str | None, n_cpus: int) -> Iterator[Any]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)
+                # Ray starts its processes by a fork that goes on to another program at once.
+                warnings.filterwarnings("ignore", r".*fork\(\)")
                 if address is None:
                     with _on_the_loopback(ray):
                         ray.init(address="local", num_cpus=n_cpus, include_dashboard=False, **quiet)
@@ -85,7 +87,8 @@ def _handler_of_sigterm_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if before is not None:  # a handler that is not Python's cannot be given back
+            signal.signal(signal.SIGTERM, before)
 
 
 def _check_reachable(address: str) -> None:

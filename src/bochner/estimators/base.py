@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,25 +17,29 @@ from bochner.estimators.found import FoundMixin
 from bochner.estimators.functions import DrawnFunction
 from bochner.estimators.parameters import Parameters
 from bochner.estimators.plots import PlotsMixin
+from bochner.estimators.rows_in import RowsInMixin
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.deep_fit import key_for
-from bochner.fitting.inputs import check_no_weights, check_weights, check_X
+from bochner.fitting.inputs import check_no_weights, check_weights
 from bochner.fitting.rows import Rows
 from bochner.fitting.session import Session
 from bochner.fitting.settling import Asked
 from bochner.fitting.sources import (
     TrainingSource,
-    encoded_matrix,
     is_source,
     rows_with_targets,
 )
+from bochner.fitting.splits import AbstractSplit, split_of
 from bochner.fitting.task import AbstractTask
 from bochner.members.fit import Form, fit, fit_large, fit_rows_to_come
 from bochner.members.fitted import Fitted
+from bochner.system.saving import ModelFileError
 from bochner.tables.encoding import Encoder
 
 
-class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=ABCMeta):
+class BaseDeepGP(
+    RowsInMixin, PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=ABCMeta
+):
     """The way to a fit, and what regression and classification predict alike."""
 
     fitted_: Fitted
@@ -67,32 +70,38 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         sample_weight: Any = None,
         *,
         groups: Any = None,
+        time: Any = None,
         validation: Any = None,
         ignore: Sequence[str] = (),
     ) -> Self:
         """Learn from rows of X and their targets or classes y.
 
         Args:
-            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
-                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
-                the name of the target's column as y.
+            X: rows by columns of any type, with missing values: a NumPy array, or a pandas or polars frame. Or a table
+                with the name of the target's column as y: the path of a CSV, Parquet, Feather or NumPy file of any
+                size, what `bochner.open_table` gives, a PyArrow dataset or table, or a frame.
             y: targets in their own units (one column or several), or classes as numbers or text, or the name of their
                 column in the table X.
             sample_weight: how often each row counts.
             groups: the group of each row, or with a table the name of its column, which is not learned from. Members
                 are judged on whole groups that they have not seen.
+            time: when each row was, as numbers or dates, or with a table the name of its column, which is learned from
+                unless it is ignored. Members are judged on the latest rows, by what they say from earlier ones.
             validation: `(X, y)`, or a table, by which members are judged in place of rows left out.
             ignore: columns of the table not to learn from.
         """
         if isinstance(y, str):
             check_no_weights(sample_weight)
-            fitted = self._fit_source(X, y, groups, validation, ignore)
+            fitted = self._fit_source(X, y, groups, time, validation, ignore)
         else:
-            fitted = self._fit_arrays(X, y, sample_weight, groups, validation)
+            fitted = self._fit_arrays(X, y, sample_weight, groups, time, validation)
         return self._with(fitted)
 
     def _with(self, fitted: Fitted) -> Self:
         self.fitted_ = fitted
+        if fitted.target is not None:  # columns of a table, which scikit-learn has not seen
+            self.n_features_in_ = fitted.n_columns
+            vars(self)["feature_names_in_"] = np.array(fitted.names, dtype=object)
         return self
 
     def _before(self) -> Fitted | None:
@@ -100,36 +109,32 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         return self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
 
     def _fit_arrays(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any, validation: Any
     ) -> Fitted:
         before = self._before()
-        X = check_X(self, X, reset=before is None)
-        task = self._task_of(y, X) if before is None else before.task
+        if before is None:
+            X, form = self._learned_inputs(X)
+            task = self._task_of(y, X)
+        else:
+            X = self._matrix(X, before.reader, gaps=False)
+            task, form = before.task, Form(before.encoder, before.names, before.target)
         rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
-        form = self._form()
-        if groups is not None:
-            groups = np.asarray(groups)
-            if groups.shape != (len(X),):
-                raise ValueError(
-                    f"`groups` must have one entry for each of the {len(X)} rows; got shape {groups.shape}."
-                )
-        return self._fit_rows(rows, task, form, groups, validation, before)
+        return self._fit_rows(rows, task, form, split_of(groups, time, len(X)), validation, before)
 
     def _fit_rows(
         self,
         rows: Rows,
         task: AbstractTask,
         form: Form,
-        groups: np.ndarray | None,
+        split: AbstractSplit | None,
         validation: Any,
         before: Fitted | None,
     ) -> Fitted:
         asked = self._asked()
-        given = None if validation is None else self._validation_rows(validation, task, form)
-        if groups is not None and len(np.unique(groups[rows.weights > 0])) < 2:
-            raise ValueError(
-                "`groups` must name two groups or more, as whole ones are left out; got one."
-            )
+        d_in = rows.X.shape[1]
+        given = None if validation is None else self._validation_rows(validation, task, form, d_in)
+        if split is not None:
+            split[rows.weights > 0].check()
         with asked.session.on_device():
             return fit(
                 self.members,
@@ -137,13 +142,19 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
                 rows,
                 task,
                 form,
-                groups=groups,
+                split=split,
                 validation=given,
                 before=before,
             )
 
     def _fit_source(
-        self, source: Any, target: str, groups: Any, validation: Any, ignore: Sequence[str]
+        self,
+        source: Any,
+        target: str,
+        groups: str | None,
+        time: str | None,
+        validation: Any,
+        ignore: Sequence[str],
     ) -> Fitted:
         """Learn from a table of named columns: encode them, and hold the rows in memory or stream them by size."""
         before = self._before()
@@ -151,32 +162,33 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
             raise ValueError(
                 f"`warm_start` goes on with the target {before.target!r}; got {target!r}."
             )
-        if groups is not None and not isinstance(groups, str):
-            raise ValueError("with a table, `groups` is the name of one of its columns.")
+        for option, column in (("groups", groups), ("time", time)):
+            if column is not None and not isinstance(column, str):
+                raise ValueError(f"with a table, `{option}` is the name of one of its columns.")
         left_out = [*ignore] if groups is None else [*ignore, groups]
         found = TrainingSource.open(source, target, left_out, classification=self._classification)
         encoder = None if before is None else before.encoder
         if encoder is None:
-            encoder = Encoder.learn(found.sample.select(found.inputs))
-        form = Form(encoder=encoder, target=target)
-        self.n_features_in_ = len(encoder.feature_names)
-        vars(self).pop("feature_names_in_", None)
+            encoder = Encoder.learn(found.sample.select(found.inputs), found.reading)
+        in_memory = found.fits_in_memory(encoder)
+        if not in_memory and (groups is not None or time is not None):
+            raise ValueError("`groups` and `time` need a table that fits into memory.")
+        split = found.split(groups, time, classification=self._classification)
+        form = Form(encoder=encoder, names=found.inputs, target=target)
         task = self._task_of_source(found) if before is None else before.task
         batches = found.encoded_batches(encoder, classification=self._classification)
-        if found.fits_in_memory(encoder):
+        if in_memory:
             X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
             rows = self._rows_of(X, y, task)
-            numbers = None if groups is None else found.column(groups)
-            return self._fit_rows(rows, task, form, numbers, validation, before)
-        if groups is not None:
-            raise ValueError("`groups` need a table that fits into memory.")
+            return self._fit_rows(rows, task, form, split, validation, before)
         X, y = encoder(found.sample), found.sample_targets(classification=self._classification)
-        asked = self._asked()
-        given = None if validation is None else self._validation_rows(validation, task, form)
+        asked, sample = self._asked(), self._rows_of(X, y, task)
+        d_in = X.shape[1]
+        given = None if validation is None else self._validation_rows(validation, task, form, d_in)
         return fit_large(
             self.members,
             asked,
-            self._rows_of(X, y, task),
+            sample,
             found.n_rows,
             (self._rows_of(X, y, task) for X, y in batches),
             task,
@@ -193,80 +205,43 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
 
     def _fit_more(self, X: Any, y: Any, sample_weight: Any, task: AbstractTask | None) -> Self:
         before = self.fitted_ if hasattr(self, "fitted_") else None
-        X, y = self._read_if_named(X, y)
-        X = check_X(self, X, reset=before is None)
+        X, y = self._read_if_named(X, y, gaps=False)
+        if before is None:
+            X, form = self._learned_inputs(X)
+        else:
+            X = self._matrix(X, before.reader, gaps=False)
+            form = Form(before.encoder, before.names, before.target)
         if task is None:
             task = self._task_of(y, X) if before is None else before.task
         rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
-        form = self._form() if before is None else Form(before.encoder, before.names, before.target)
         asked = dataclasses.replace(self._asked(), goes_on=True)
         with asked.session.on_device():
             return self._with(fit_rows_to_come(self.members, asked, before, rows, task, form))
 
     def prepared(self, X: Any, y: Any) -> tuple[Asked, Rows, AbstractTask, Form]:
         """Check arrays for a fit, for those who fit in their own way: what is asked, rows, task and form."""
-        X = check_X(self, X, reset=True)
+        X, form = self._learned_inputs(X)
         task = self._task_of(y, X)
         rows = Rows(X, task.targets(y, X), self._weights(y, None, X))
-        return self._asked(), rows, task, self._form()
+        return self._asked(), rows, task, form
 
-    def _form(self) -> Form:
-        names = getattr(self, "feature_names_in_", None)
-        return Form(names=None if names is None else tuple(map(str, names)))
-
-    def _validation_rows(self, validation: Any, task: AbstractTask, form: Form) -> Rows:
+    def _validation_rows(self, validation: Any, task: AbstractTask, form: Form, d_in: int) -> Rows:
+        reader = form.reader(task, d_in)
         if is_source(validation, encoded=form.encoder is not None):
-            X, y = rows_with_targets(
-                form.reader(task, self.n_features_in_), validation, form.target or ""
-            )
-            return Rows(X, task.targets(y, X), np.ones(len(X)))
+            X, y = rows_with_targets(reader, validation, form.target or "", gaps=False)
+            return Rows(np.asarray(X), task.targets(y, X), np.ones(len(X)))
         try:
             X, y = validation
         except (TypeError, ValueError) as error:
             raise ValueError(
                 "`validation` must be a pair, inputs and targets, or a table like the one fitted."
             ) from error
-        X = check_X(self, X, reset=False)
+        X = self._matrix(X, reader, gaps=False)
+        if np.isnan(X).any():
+            raise ValueError("`validation` lacks values that no row of the fit lacked.")
         return Rows(X, task.targets(y, X), np.ones(len(X)))
 
     # Predicting.
-
-    def _checked_inputs(self, X: Any) -> np.ndarray:
-        """Give X as a matrix of numbers; tables of named columns are read and encoded as at the fit."""
-        check_is_fitted(self)
-        if is_source(X, encoded=self.fitted_.encoder is not None):
-            X = encoded_matrix(self.fitted_.reader, X)
-        X = check_X(self, X, reset=False)
-        self._warn_of_clipping(X)
-        return X
-
-    def _warn_of_clipping(self, X: np.ndarray) -> None:
-        n_clipped = max(
-            (fit.input_scaling.n_clipped(X) for fit in self.fitted_.predictor.deep), default=0
-        )
-        if n_clipped:
-            warnings.warn(
-                f"{n_clipped} of {len(X)} rows hold values far outside those of the training data; they were clipped. "
-                "Do not rely on their predictions.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def checked_rows(self, X: Any, y: Any) -> Rows:
-        """Check rows with their targets, as fitted."""
-        check_is_fitted(self)
-        X, y = self._read_if_named(X, y)
-        X = self._checked_inputs(X)
-        return Rows(X, self.fitted_.task.targets(y, X), np.ones(len(X)))
-
-    def _read_if_named(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Read a table of named columns, with the targets where y names their column; arrays stay as they are."""
-        if isinstance(y, str):
-            check_is_fitted(self)
-            return rows_with_targets(self.fitted_.reader, X, y)
-        if hasattr(self, "fitted_") and is_source(X, encoded=self.fitted_.encoder is not None):
-            return encoded_matrix(self.fitted_.reader, X), y
-        return X, y
 
     def on_device(self) -> contextlib.AbstractContextManager:
         """Compute on the device that was asked for."""
@@ -281,7 +256,7 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            return self.fitted_.predictor.log_density(rows)
+            return self._predictor_of(rows.X).log_density(rows)
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float]:
         """Measure predictions on rows that the fit has not seen.
@@ -299,22 +274,13 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
     def scores(self, X: Any, y: Any) -> Any:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole."""
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute R squared of the predicted means, or the share of rows whose class is predicted rightly.
-
-        Args:
-            X: rows.
-            y: their targets, or the name of their column.
-            sample_weight: how often each row counts.
-        """
-        X, y = self._read_if_named(X, y)
-        return super().score(X, y, sample_weight)  # pyright: ignore[reportAttributeAccessIssue]
-
     def _samples(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         check_whole_number("n_samples", n_samples)
         X = self._checked_inputs(X)
         with self.on_device():
-            return self.fitted_.predictor.samples(X, n_samples, self._sampling_key(random_state))
+            drawn = self._predictor_of(X).samples(X, n_samples, self._sampling_key(random_state))
+        self._warn_unless_finite(drawn)
+        return drawn
 
     def sample_functions(self, n: int = 1, random_state: Any = None) -> list[DrawnFunction]:
         """Draw functions: callables on raw inputs, the same wherever evaluated, and differentiable.
@@ -350,6 +316,32 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
 
         check_is_fitted(self)
         save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a model file of this kind of estimator.
+
+        Args:
+            path: a file written by `save`.
+
+        Example:
+            >>> import os, tempfile
+            >>> from bochner import DeepGPClassifier, DeepGPRegressor, Linear
+            >>> path = os.path.join(tempfile.mkdtemp(), "model.bochner")
+            >>> DeepGPRegressor(Linear()).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.5]).save(path)
+            >>> DeepGPRegressor.load(path).n_features_in_
+            1
+            >>> DeepGPClassifier.load(path)  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+            bochner.system.saving.ModelFileError: ... holds a DeepGPRegressor: open it by `DeepGPRegressor.load`.
+        """
+        from bochner.estimators.files import load
+
+        found = load(path)
+        if not isinstance(found, cls):
+            kind = type(found).__name__
+            raise ModelFileError(f"{path} holds a {kind}: open it by `{kind}.load`.")
+        return found
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in vars(self)

@@ -7,13 +7,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
 from bochner.estimators.base import BaseDeepGP
-from bochner.fitting.inputs import check_labels, check_weights
+from bochner.fitting.inputs import (
+    check_labels,
+    check_number_of_classes,
+    check_size_of_weights,
+    check_weights,
+    plain_labels,
+)
+from bochner.fitting.names import naming_what_was_meant
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
-from bochner.members.predictors import AbstractClassifier
 from bochner.prediction.scores import ClassificationScores
 
 
+@naming_what_was_meant
 class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     """Classification with calibrated probabilities for raw tables, by deep and shallow Gaussian processes.
 
@@ -23,7 +30,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     Args:
         members: as for `DeepGPRegressor`, like all that follows but for these:
         likelihood: of deep members, by its name in `bochner.likelihoods.CLASSIFICATION_LIKELIHOODS`: `"softmax"`, or
-            `"bernoulli"` for two classes.
+            `"bernoulli"` for two classes. `"auto"` is `"softmax"`.
         class_weight: `"balanced"`, or a dict of weights by class; multiplies `sample_weight`.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
         max_seconds: time for the whole fit.
@@ -35,7 +42,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         device: where to compute.
         distributed: trains a deep model on several devices or processes.
         random_state: seed of everything.
-        verbose: 1 shows progress.
+        verbose: True shows progress on standard error: a bar on a terminal, else lines, in notebooks, too.
 
     Attributes:
         classes_: the classes, in the order of the columns of `predict_proba`; the other attributes are those of
@@ -57,7 +64,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         members: Any = "auto",
         *,
         preset="auto",
-        likelihood=None,
+        likelihood="auto",
         class_weight=None,
         max_seconds=None,
         warm_start=False,
@@ -88,7 +95,10 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         self.class_weight = class_weight
 
     def _task_of(self, y: Any, X: np.ndarray) -> Classification:
-        return Classification.of(check_labels(y, X))
+        labels = check_labels(y, X)
+        task = Classification.of(labels)
+        check_number_of_classes(task.labels, len(labels), "y")
+        return task
 
     def _task_of_source(self, source: TrainingSource) -> Classification:
         texts = any(isinstance(label, str) for label in source.classes)
@@ -99,11 +109,14 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             rows = np.array([source.classes[label] for label in task.labels])
             per_class = source.n_rows / (len(task.labels) * rows)
         self._weights_by_class = np.asarray(per_class, np.float64)
+        check_size_of_weights(self._weights_by_class)
         return task
 
     def _weights(self, y: Any, sample_weight: Any, X: np.ndarray) -> np.ndarray:
-        of_classes = compute_sample_weight(self.class_weight, np.asarray(y))
-        return check_weights(sample_weight, X) * of_classes
+        of_classes = compute_sample_weight(self.class_weight, plain_labels(y))
+        weights = check_weights(sample_weight, X) * of_classes
+        check_size_of_weights(weights)
+        return weights
 
     def _weights_of(self, y: np.ndarray, task: AbstractTask) -> np.ndarray:
         return self._weights_by_class[task.targets(y, y)[:, 0]]
@@ -115,11 +128,6 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             raise AttributeError("this classifier is not fitted yet, so it has no `classes_`.")
         assert isinstance(self.fitted_.task, Classification)
         return self.fitted_.task.classes
-
-    @property
-    def _predictor(self) -> AbstractClassifier:
-        assert isinstance(self.fitted_.predictor, AbstractClassifier)
-        return self.fitted_.predictor
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -150,7 +158,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         X = self._checked_inputs(X)
         with self.on_device():
-            return self._predictor.probabilities(X)
+            found = self._predictor_of(X).probabilities(X)
+        self._warn_unless_finite(found)
+        return found
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.
@@ -171,6 +181,17 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         return self.classes_[self._samples(X, n_samples, random_state)[:, 0]]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the share of rows whose class is predicted rightly.
+
+        Args:
+            X: rows.
+            y: their classes, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)
+
     def scores(self, X: Any, y: Any) -> ClassificationScores:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
 
@@ -180,6 +201,6 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            probabilities = self._predictor.probabilities(rows.X)
-            density = self._predictor.log_density(rows)
+            predictor = self._predictor_of(rows.X)
+            probabilities, density = predictor.probabilities(rows.X), predictor.log_density(rows)
         return ClassificationScores.of(rows.Y[:, 0], probabilities, density)

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from bochner.estimators.base import BaseDeepGP
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
-from bochner.members.predictors import AbstractRegressor
+from bochner.members.distribution import PredictiveDistribution
 from bochner.prediction.scores import RegressionScores
 
 _ENDS = (0.05, 0.95)
@@ -27,9 +28,11 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         members: `"auto"`; one of `Deep(...)`, `Exact(...)`, `Landmarks(...)`, `Linear()` and `Constant()`; or a list of
             pairs of a name and a member. Nested parameters go by `members__n_layers`, or by a member's name.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
-        likelihood: law of the target by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
-            `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; those without Gaussian noise are for deep
-            models. None lets left-out rows decide whether noise varies.
+        likelihood: law of the target. `"auto"` looks whether all targets are on a lattice, such as whole numbers, and
+            lets left-out rows decide between equal noise, noise that varies and densities of free shape; `law_` says
+            what it chose, and why. Or one by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
+            `"gaussian"`, `"heteroscedastic"`, `"student-t"`, `"poisson"`, `"negative-binomial"` or `"gamma"`; those
+            without Gaussian noise are for deep models.
         max_seconds: time for the whole fit, compilation included.
         warm_start: a deep model goes on from the fitted one at the next call of `fit`.
         checkpoint: folder in which the state of a deep model's training is kept, the last two times; it needs a
@@ -41,10 +44,11 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         distributed: `bochner.distributed.Synchronous(...)` or `Asynchronous(...)` trains a deep model on several
             devices or processes; None trains on one device.
         random_state: seed of everything.
-        verbose: 1 shows progress.
+        verbose: True shows progress on standard error: a bar on a terminal, else lines, in notebooks, too.
 
     Attributes:
         members_: each member with the mean log-likelihood of rows that it left out, its weight and its seconds.
+        law_: what targets are taken for, and how laws of each shape did, in words.
         summary_: mean log-likelihood of left-out rows, beside a constant and a linear model.
         fitted_: all that predicts, as one value.
         config_: every setting of a deep member, with the value used.
@@ -86,11 +90,6 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         assert isinstance(task, Regression)
         return task
 
-    @property
-    def _predictor(self) -> AbstractRegressor:
-        assert isinstance(self.fitted_.predictor, AbstractRegressor)
-        return self.fitted_.predictor
-
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
         """Learn from further rows with a deep model, with the scaling of the first call.
 
@@ -113,15 +112,15 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         found = self._summary(X, ())
         return (found["mean"], found["std"]) if return_std else found["mean"]
 
-    def predict_summary(self, X: Any, quantiles: Any) -> dict[str, np.ndarray]:
+    def predict_summary(self, X: Any, quantiles: Any = ()) -> dict[str, np.ndarray]:
         """Predict `mean`, `std` and `quantiles` of y in one pass over the rows.
 
         Args:
             X: rows to predict.
-            quantiles: levels between 0 and 1.
+            quantiles: levels between 0 and 1; without any there are no `quantiles`.
         """
         found = self._summary(X, _checked_levels(quantiles))
-        return {name: found[name] for name in ("mean", "std", "quantiles")}
+        return {name: found[name] for name in ("mean", "std", "quantiles") if name in found}
 
     def predict_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Predict the two parts of the variance of y: epistemic (of the function) and aleatoric (of the noise).
@@ -152,11 +151,22 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
             raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
 
+    def predict_dist(self, X: Any) -> PredictiveDistribution:
+        """Predict the whole distribution of y at each row: `mean`, `variance`, `cdf`, `ppf`, `log_prob`, `sample`.
+
+        Args:
+            X: rows to predict.
+        """
+        X = self._checked_inputs(X)
+        with self.on_device():
+            return PredictiveDistribution(self._predictor.law(X), self.fitted_.seed)
+
     def _summary(self, X: Any, levels: Any) -> dict[str, np.ndarray]:
         X = self._checked_inputs(X)
         with self.on_device():
-            found = self._predictor.summary(X, levels)
+            found = self._predictor_of(X).summary(X, levels)
         found["std"] = np.sqrt(found["epistemic"] + found["aleatoric"])
+        self._warn_unless_finite(*found.values())
         return {name: self._regression.shaped(values) for name, values in found.items()}
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
@@ -170,6 +180,17 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         drawn = self._samples(X, n_samples, random_state)
         return self._regression.shaped(drawn)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute R squared of the predicted means.
+
+        Args:
+            X: rows.
+            y: their targets, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)
+
     def scores(self, X: Any, y: Any) -> RegressionScores:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
 
@@ -179,14 +200,15 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            found = self._predictor.summary(rows.X, _ENDS)
-            density = self._predictor.log_density(rows)
+            predictor = self._predictor_of(rows.X)
+            found = predictor.summary(rows.X, _ENDS)
+            density = predictor.log_density(rows)
             key = key_for("sample", self.fitted_.seed)
-            samples = self._predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)
+            samples = predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)
         low, high = (found["quantiles"][..., i] for i in range(2))
         return RegressionScores.of(rows.Y, found["mean"], density, samples, low=low, high=high)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.non_deterministic = False
@@ -194,7 +216,10 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
 
 def _checked_levels(quantiles: Any) -> np.ndarray:
-    levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-    if not np.all((levels > 0) & (levels < 1)):
+    try:
+        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
+    except (TypeError, ValueError):
+        levels = np.array([np.nan])
+    if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
         raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
     return levels

@@ -5,7 +5,10 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from bochner.fitting.names import naming_what_was_meant
 
+
+@naming_what_was_meant
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class Constant(BaseEstimator):
     """One law for all rows: a Gaussian or Student t, or how frequent classes are.
@@ -18,6 +21,7 @@ class Constant(BaseEstimator):
     """
 
 
+@naming_what_was_meant
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class Linear(BaseEstimator):
     """Bayesian linear regression, or the same on Dirichlet targets for classes.
@@ -30,6 +34,7 @@ class Linear(BaseEstimator):
     """
 
 
+@naming_what_was_meant
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class Exact(BaseEstimator):
     """Gaussian processes with exact inference, for up to some two thousand rows.
@@ -42,6 +47,7 @@ class Exact(BaseEstimator):
         kernel: a covariance in place of theirs: one of `bochner.exact.kernels`, or its text, which names columns, such
             as `"rbf(lat, lon) + category(route) * laplace('dep time')"`.
         varying_noise: whether noise that varies with the row is tried.
+        density: whether a density of free shape is tried.
 
     Example:
         >>> import numpy as np
@@ -58,8 +64,10 @@ class Exact(BaseEstimator):
 
     kernel: Any = None
     varying_noise: Any = True
+    density: Any = True
 
 
+@naming_what_was_meant
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class Landmarks(BaseEstimator):
     """The processes of `Exact`, seen from some of the rows, for many rows.
@@ -72,6 +80,7 @@ class Landmarks(BaseEstimator):
         n_landmarks: how many at most.
         n_learned_from: rows of the sample.
         varying_noise: whether noise that varies with the row is tried.
+        density: whether a density of free shape is tried.
 
     Example:
         >>> import numpy as np
@@ -86,3 +95,4 @@ class Landmarks(BaseEstimator):
     n_landmarks: Any = 2000
     n_learned_from: Any = 1000
     varying_noise: Any = True
+    density: Any = True

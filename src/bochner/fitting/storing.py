@@ -18,10 +18,11 @@ from bochner.fitting.recipes import PRESETS
 from bochner.fitting.spec import ModelSpec
 from bochner.fitting.task import AbstractTask
 from bochner.rows.scaling import InputScaling, TargetScaling
+from bochner.system.forks import refuse_after_fork
 from bochner.system.saving import ModelFileError
 from bochner.system.taking import listed, taken
-from bochner.training import Record
 from bochner.training.checkpoints import named_arrays, named_leaves
+from bochner.training.progress import checked_record
 
 FIELDS = {"config", "n_steps", "elbo", "total_weight", "trained_weight", "history"}
 """What the JSON of a deep model has."""
@@ -72,6 +73,7 @@ def deep_from_stored(
     arrays: Mapping[str, np.ndarray], stored: Mapping[str, Any], task: AbstractTask
 ) -> DeepFit:
     """Make the model that `deep_to_stored` took apart, or raise a `ModelFileError` that says what does not fit."""
+    refuse_after_fork()
     if stored.keys() != FIELDS:
         raise ModelFileError(f"a deep model lacks or adds {listed(stored.keys() ^ FIELDS)}.")
     config = _config_from(stored, task, sum(array.size for array in arrays.values()))
@@ -96,7 +98,7 @@ def deep_from_stored(
         input_scaling=input_scaling,
         target_scaling=target_scaling,
         model=_model_from(arrays, spec),
-        history=tuple(_record_from(record) for record in taken(stored, "history", list)),
+        history=tuple(checked_record(record) for record in taken(stored, "history", list)),
         n_steps=taken(stored, "n_steps", int, _is_count, "a count"),
         elbo=taken(stored, "elbo", float),
         **weights,
@@ -158,17 +160,6 @@ def _is_setting(value: Any) -> bool:
 
 def _is_count(value: int) -> bool:
     return 0 <= value < 2**63
-
-
-def _record_from(record: Any) -> dict[str, Any]:
-    fields = {field.name: field for field in dataclasses.fields(Record)}
-    if not isinstance(record, dict) or not record.keys() <= fields.keys():
-        raise ModelFileError(f"its history holds no record: {reprlib.repr(record)}.")
-    for name, field in fields.items():
-        if name in record or field.default is dataclasses.MISSING:
-            taken(record, name, field.type)
-    taken(record, "step", int, _is_count, "a count")
-    return record
 
 
 _IN_RANGE: dict[str, Callable[[np.ndarray], np.ndarray]] = {

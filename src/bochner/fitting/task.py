@@ -12,7 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from bochner.fitting.inputs import check_labels, check_targets, target_names, warn_of_rounding
+from bochner.fitting.inputs import (
+    check_labels,
+    check_targets,
+    plain_labels,
+    target_names,
+    warn_of_rounding,
+)
 from bochner.likelihoods import (
     CLASSIFICATION_LIKELIHOODS,
     REGRESSION_LIKELIHOODS,
@@ -70,7 +76,7 @@ class Regression(AbstractTask):
 
     Attributes:
         n_targets: columns of the targets.
-        one_target: whether they came as a vector, and go out as such.
+        one_target: whether predictions are vectors, as they are of one target in any form.
     """
 
     n_targets: int = 1
@@ -82,7 +88,8 @@ class Regression(AbstractTask):
     def of(cls, y: Any) -> "Regression":
         """Note the form of the targets of the first fit."""
         y = np.asarray(y)
-        return cls(1 if y.ndim < 2 else y.shape[1], y.ndim < 2)
+        n_targets = 1 if y.ndim < 2 else y.shape[1]
+        return cls(n_targets, n_targets == 1)
 
     @property
     def n_outputs(self) -> int:  # noqa: D102
@@ -149,7 +156,14 @@ class Classification(AbstractTask):
     @classmethod
     def of(cls, y: Any, remedy: str = "Check that the right column is the target.") -> Any:
         """Note the classes of the first fit; `remedy` is for where there is only one."""
-        check_classification_targets(y)
+        y = plain_labels(y)
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            raise ValueError(
+                "y must name classes, but holds numbers with fractions or several columns. Use DeepGPRegressor for "
+                f"numbers; for classes give one whole number or text a row. ({str(error).split('.')[0]}.)"
+            ) from error
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(

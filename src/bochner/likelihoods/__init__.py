@@ -6,8 +6,10 @@ from bochner.likelihoods.base import (
     AbstractRegressionLikelihood,
 )
 from bochner.likelihoods.bernoulli import Bernoulli
+from bochner.likelihoods.gamma import Gamma
 from bochner.likelihoods.gaussian import Gaussian
 from bochner.likelihoods.heteroscedastic import HeteroscedasticGaussian
+from bochner.likelihoods.negative_binomial import NegativeBinomial
 from bochner.likelihoods.poisson import Poisson
 from bochner.likelihoods.softmax import Softmax
 from bochner.likelihoods.student_t import StudentT
@@ -17,6 +19,8 @@ REGRESSION_LIKELIHOODS: dict[str, type[AbstractRegressionLikelihood]] = {
     "heteroscedastic": HeteroscedasticGaussian,
     "student-t": StudentT,
     "poisson": Poisson,
+    "negative-binomial": NegativeBinomial,
+    "gamma": Gamma,
 }
 """Likelihoods of numbers by the name used in configurations."""
 
@@ -44,8 +48,10 @@ __all__ = [
     "AbstractLikelihood",
     "AbstractRegressionLikelihood",
     "Bernoulli",
+    "Gamma",
     "Gaussian",
     "HeteroscedasticGaussian",
+    "NegativeBinomial",
     "Poisson",
     "Softmax",
     "StudentT",

@@ -1,6 +1,7 @@
 """How far the variational answer of a fitted model is from the exact posterior over its weights."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,7 +20,7 @@ from bochner.inference.conditioning import unconditioned
 from bochner.inference.objectives import OBJECTIVES
 from bochner.likelihoods import AbstractClassificationLikelihood
 from bochner.mcmc.comparison import PosteriorCheck, Predictions
-from bochner.mcmc.weights import sample_weights
+from bochner.mcmc.weights import sample_weights, silent
 from bochner.members.parts import DeepPart
 from bochner.members.predictors import SideBySide, StackClassifier, StackRegressor
 from bochner.prediction.statistics import (
@@ -48,6 +49,7 @@ def check_posterior(
     n_chains: int = 2,
     refit: bool | None = None,
     random_state: Any = 0,
+    tell: Callable[[str], object] = silent,
 ) -> PosteriorCheck:
     """Compare a fitted model's predictions with those of NUTS on the same features, theta and Omega held.
 
@@ -74,6 +76,7 @@ def check_posterior(
         n_chains: independent chains, started at draws from q(W).
         refit: fit q(W) again to the rows, or not; None does so unless a deep model alone was fitted to as many.
         random_state: seed.
+        tell: is given lines of progress, such as `print`.
 
     Example:
         >>> import numpy as np
@@ -107,11 +110,13 @@ def check_posterior(
         table = Table.of(rows.X[used], rows.Y[used])
         member, fitted = _first_member(fit)
         if refit:
+            tell(f"Fitting q(W) again to {len(used):,} rows.")
             fitted = _refitted(fit, member, table, key_refit)
         draws = sample_weights(
             member, table.X, table.Y,
-            n_samples=n_samples, n_warmup=n_warmup, n_chains=n_chains, key=key_nuts,
+            n_samples=n_samples, n_warmup=n_warmup, n_chains=n_chains, tell=tell, key=key_nuts,
         )  # fmt: skip
+        tell(f"Comparing predictions for {len(compared):,} rows.")
         posteriors = (
             Posterior.draw(fitted, n_draws=n_samples * n_chains, key=key_draws),
             draws.posterior,

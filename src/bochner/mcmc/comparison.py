@@ -204,6 +204,6 @@ def _new_axes() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "plots need matplotlib: install it with `pip install bochner[plots]`."
+            "plots need matplotlib: install it with `pip install matplotlib`."
         ) from error
     return plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")[1]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bochner.exact.classes import class_parts
+from bochner.exact.densities import density_parts
 from bochner.exact.kernels import AbstractKernel, parse
 from bochner.exact.landmark_classes import landmark_class_parts
 from bochner.exact.landmark_regression import landmark_parts
@@ -21,8 +22,8 @@ from bochner.system.threads import blas_on_one_thread
 _KINDS = {
     Constant: ("constant",),
     Linear: ("linear",),
-    Exact: ("smooth", "sum"),
-    Landmarks: ("smooth", "sum"),
+    Exact: ("smooth", "sum", "density"),
+    Landmarks: ("smooth", "sum", "density"),
 }
 _WITHOUT_VARYING_NOISE = "gaussian"
 
@@ -45,6 +46,7 @@ def _parts(members: list[Any], kinds: tuple[str, ...], training: Training) -> li
         "kernel": None if kernel is None else _resolved(kernel, training),
         "weights": rows.weights / np.mean(rows.weights),
         "groups": training.group_numbers,
+        "judged": training.judged,
         "seed": asked.seed,
         "until": asked.session.until if {"smooth", "sum"} & set(kinds) else -np.inf,
     }
@@ -59,19 +61,18 @@ def _parts(members: list[Any], kinds: tuple[str, ...], training: Training) -> li
     if training.task.classification:
         labels, n_classes = rows.Y[:, 0], training.task.n_outputs
         if landmarks is None:
-            parts = class_parts(training.encoded, labels, n_classes, **common)
-            return _of_judged_rows(parts, training)
+            return class_parts(training.encoded, labels, n_classes, **common)
         sizes = _sizes(landmarks)
-        return landmark_class_parts(
-            training.encoded, labels, n_classes, training.judged, sizes=sizes, **common
-        )
+        return landmark_class_parts(training.encoded, labels, n_classes, sizes=sizes, **common)
     y = rows.Y[:, 0]
     if landmarks is None:
         parts = regression_parts(training.encoded, y, **common, **noise)
-        return _of_judged_rows(parts, training)
-    return landmark_parts(
-        training.encoded, y, training.judged, sizes=_sizes(landmarks), **common, **noise
-    )
+    else:
+        parts = landmark_parts(training.encoded, y, sizes=_sizes(landmarks), **common, **noise)
+    if asked.likelihood is None and all(getattr(one, "density", True) for one in members):
+        del common["kernel"]
+        parts += density_parts(training.encoded, y, parts, lattice=training.lattice, **common)
+    return parts
 
 
 def _resolved(kernel: Any, training: Training) -> AbstractKernel:
@@ -83,11 +84,6 @@ def _resolved(kernel: Any, training: Training) -> AbstractKernel:
             f"got {kernel!r}."
         )
     return found.resolved(training.inputs, training.columns.columns)
-
-
-def _of_judged_rows(parts: list[Any], training: Training) -> list[Any]:
-    """Keep what exact models say of left-out rows for those by which all members are judged."""
-    return [dataclasses.replace(part, left_out=part.left_out[training.judged]) for part in parts]
 
 
 def _sizes(landmarks: Landmarks) -> Sizes:
@@ -104,12 +100,12 @@ def _judged(part: Any, training: Training, seconds: float) -> Candidate:
     """Judge a model by what it said of each judged row when that was left out, or by given rows."""
     targets = training.rows.Y
     member = RowsPart(training.columns, part, (float(targets.min()), float(targets.max())))
-    own = training.judged_rows.Y[:, 0]
     if training.task.classification:
+        own = training.judged_rows.Y[:, 0]
         p = part.left_out if training.given is None else member.probabilities(training.given.X)
         left_out = np.log(p[np.arange(len(own)), own])
     elif training.given is None:
-        left_out = part.left_out
+        left_out = training.judge(part.unseen)
     else:
-        left_out = member.law(training.given.X).log_density(own)
+        left_out = training.judge(member.law(training.given.X))
     return Candidate(part.name, member, np.asarray(left_out), seconds)

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from bochner.exact.cells import CellLaw
+from bochner.exact.densities import DensityPart
 from bochner.exact.draws import draw_functions
 from bochner.exact.matrix import MatrixColumns
 from bochner.fitting.deep_fit import DeepFit
@@ -146,13 +148,16 @@ class RowsPart(AbstractPart):
 
     @property
     def n_rows_held(self):  # noqa: D102
+        if isinstance(self.part, DensityPart):
+            return len(self.part.landmarks.rows)
         functions = getattr(self.part, "process", None) or getattr(self.part, "functions", None)
         process = getattr(functions, "processes", [functions])[0]
         holder = getattr(process, "landmarks", process)
         return 0 if holder is None else len(holder.rows)
 
-    def law(self, X) -> LawInRows:  # noqa: D102
-        return LawInRows(self.part.law(self.columns(X)), self.extent)
+    def law(self, X) -> LawInRows | CellLaw:  # noqa: D102
+        law = self.part.law(self.columns(X))
+        return law if isinstance(law, CellLaw) else LawInRows(law, self.extent)
 
     def probabilities(self, X):  # noqa: D102
         return self.part.probabilities(self.columns(X))

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from bochner.exact.lattice import Lattice
 from bochner.exact.matrix import MatrixColumns
+from bochner.exact.stored_arrays import numbers_from
 from bochner.exact.storing import parts_from_stored, parts_to_stored
+from bochner.fitting.fingerprints import MOST
 from bochner.fitting.json_forms import classes_from, classes_to_json
 from bochner.fitting.storing import deep_to_stored
 from bochner.fitting.task import AbstractTask, Classification, Regression
@@ -30,8 +33,12 @@ from bochner.tables.encoding import Encoder
 
 _FIELDS = {
     "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
+    "judging",
 }  # fmt: skip
+_ADDED_LATER = {"judging": ""}
+"""Fields with what their absence says."""
 _MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
+_LARGEST_TARGET = 1e150
 _SUMMARY = {"log_likelihood", "n_rows", "constant", "linear"}
 _IN_ROWS = "rows"
 
@@ -42,6 +49,7 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
     """Give all of a fitted estimator as named arrays and plain values."""
     arrays, predictor = _predictor_to_stored(fitted.predictor)
     arrays |= {"background": np.asarray(fitted.background, np.float64)}
+    arrays |= {"fingerprints": fitted.fingerprints}
     described = {
         "task": _task_to_json(fitted.task),
         "d_in": fitted.d_in,
@@ -52,6 +60,7 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
         "standings": [dataclasses.asdict(standing) for standing in fitted.standings],
         "summary": dict(fitted.summary),
         "total_weight": fitted.total_weight,
+        "judging": fitted.judging,
         "predictor": predictor,
     }
     return arrays, described
@@ -59,22 +68,29 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
 
 def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
     """Make what `fitted_to_stored` took apart, or raise a `ModelFileError` that says what does not fit."""
+    if isinstance(stored, dict):
+        stored = {**_ADDED_LATER, **stored}
     stored = named(stored, _FIELDS, "a fitted estimator")
     task = _task_from(taken(stored, "task", dict))
     d_in = taken(stored, "d_in", int, lambda v: 0 < v < 2**31, "a count")
     names, encoder = stored["names"], None
     if names is not None and (
-        not isinstance(names, list)
-        or len(names) != d_in
-        or not all(isinstance(name, str) for name in names)
+        not isinstance(names, list) or not all(isinstance(name, str) for name in names)
     ):
-        raise ModelFileError(f"its names of columns are not {d_in} texts.")
-    if stored["encoder"] is not None:
+        raise ModelFileError("its names of columns are not texts.")
+    if stored["encoder"] is None:
+        columns = d_in
+    else:
         encoder = Encoder.from_json(taken(stored, "encoder", dict))
-        if len(encoder.feature_names) != d_in:
-            raise ModelFileError(
-                f"its encoding gives {len(encoder.feature_names)} columns where there are {d_in}."
-            )
+        columns = len(encoder.columns) + len(encoder.dropped)
+        if names is not None and {*names} != {*encoder.input_names, *encoder.dropped}:
+            raise ModelFileError("its names of columns are not those of its encoding.")
+    if names is not None and len(names) != columns:
+        raise ModelFileError(f"its names of columns are not {columns} texts.")
+    if encoder is not None and len(encoder.feature_names) != d_in:
+        raise ModelFileError(
+            f"its encoding gives {len(encoder.feature_names)} columns where there are {d_in}."
+        )
     target = None if stored["target"] is None else taken(stored, "target", str)
     rest = dict(arrays)
     background = rest.pop("background", np.zeros((0, d_in)))
@@ -84,6 +100,9 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
         or not (len(background) <= _MOST_BACKGROUND and np.all(np.isfinite(background)))
     ):
         raise ModelFileError(f"its background is not some rows of {d_in} numbers.")
+    seen = rest.pop("fingerprints", np.zeros(0, np.uint64))
+    if seen.dtype != np.uint64 or seen.ndim != 1 or len(seen) > MOST:
+        raise ModelFileError("its fingerprints are not some hashes of rows.")
     predictor = _predictor_from(rest, taken(stored, "predictor", dict), task, d_in)
     return Fitted(
         task=task,
@@ -99,6 +118,8 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
             stored, "total_weight", float, lambda v: 0 <= v < math.inf, "finite, not below 0"
         ),
         background=background,
+        judging=taken(stored, "judging", str),
+        fingerprints=np.sort(seen),
     )
 
 
@@ -172,7 +193,10 @@ def _stack_to_stored(stack: StackRegressor | StackClassifier) -> tuple[Arrays, d
         columns = in_rows[0].columns.to_json()
         described = {"models": models, "columns": columns, "extent": list(in_rows[0].extent)}
     weights = [float(weight) for weight in stack.weights]
-    return arrays, {"kind": "stack", "weights": weights, "parts": parts, "rows": described}
+    stored = {"kind": "stack", "weights": weights, "parts": parts, "rows": described}
+    if isinstance(stack, StackRegressor) and stack.lattice is not None:
+        stored["lattice"] = [stack.lattice.start, stack.lattice.step]
+    return arrays, stored
 
 
 def _predictor_from(
@@ -200,7 +224,8 @@ def _predictor_from(
 def _stack_from(
     arrays: Arrays, stored: dict[str, Any], task: AbstractTask, d_in: int
 ) -> AbstractPredictor:
-    named(stored, {"kind", "weights", "parts", "rows"}, "a stack")
+    fields = {"kind", "weights", "parts", "rows"}
+    named(stored, fields | ({"lattice"} & stored.keys()), "a stack")
     if task.n_columns != 1:
         raise ModelFileError("a stack is for one target.")
     described = taken(stored, "parts", list, lambda v: 0 < len(v) <= _MOST_MEMBERS, "not empty")
@@ -228,8 +253,22 @@ def _stack_from(
     if next(waiting, None) is not None:
         raise ModelFileError("it has a member without weight.")
     _check_none_left(arrays)
-    stack = StackClassifier if task.classification else StackRegressor
-    return stack(tuple(parts), np.array(weights))
+    if task.classification:
+        if "lattice" in stored:
+            raise ModelFileError("a stack for classes has a lattice.")
+        return StackClassifier(tuple(parts), np.array(weights))
+    return StackRegressor(tuple(parts), np.array(weights), _lattice_from(stored.get("lattice")))
+
+
+def _lattice_from(stored: Any) -> Lattice | None:
+    if stored is None:
+        return None
+    start, step = numbers_from(
+        stored, 2, -_LARGEST_TARGET, _LARGEST_TARGET, "start and step of a lattice"
+    )
+    if not step > 0:
+        raise ModelFileError("the step of its lattice is not above zero.")
+    return Lattice(float(start), float(step))
 
 
 def _rows_parts_from(arrays: Arrays, stored: Any, task: AbstractTask, d_in: int) -> list[RowsPart]:

@@ -3,11 +3,14 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
+from bochner.fitting.fingerprints import share_seen
+from bochner.members.chosen_law import law_in_words
 from bochner.members.fitted import Fitted
 from bochner.report.classification import class_findings
 from bochner.report.inputs import inputs_of, values_of_rows
@@ -34,7 +37,7 @@ def report_data(
         X: rows to judge the model on, best such that it was not trained on.
         y: their targets or classes.
         columns: names of the inputs; those of the fit by default.
-        source: name of the table, for the heading.
+        source: the table, whose name is in the heading.
         target: name of the target; that of `y` by default, where it has one.
 
     Example:
@@ -48,7 +51,7 @@ def report_data(
         >>> data["inputs"][0]["name"], [entry["name"] for entry in data["metrics"]]
         ('time', ['rmse', 'mnll', 'crps', 'coverage_90'])
     """
-    numbers, targets = np.asarray(X, np.float64), np.asarray(y)
+    numbers, targets = np.asanyarray(X, np.float64), np.asarray(y)
     _check_one_target(targets)
     # What is predicted again for some of the rows would only repeat the warnings.
     with warnings.catch_warnings(record=True) as caught:
@@ -61,14 +64,18 @@ def report_data(
             if isinstance(model, DeepGPClassifier)
             else number_findings(model, numbers, targets, measured)
         )
+        seen = share_seen(
+            model.fitted_.fingerprints, numbers, model.fitted_.task.targets(y, numbers)
+        )
         inputs = inputs_of(model, numbers, _column_names(model, X, columns))
     data = {
         "version": __version__,
-        "source": source,
+        "source": Path(source).name if source else "",
         "model": type(model).__name__,
-        "data": {"n_rows": len(numbers), "n_inputs": len(inputs)},
+        "data": {"n_rows": len(numbers), "n_inputs": len(inputs), "share_seen": seen},
         "fit": _fit(model.fitted_),
         "left_out": model.summary_,
+        "judging": model.fitted_.judging,
         "members": sorted(model.members_, key=lambda member: -member["weight"]),
         "learning": _learning(model.fitted_),
         "inputs": inputs,
@@ -106,6 +113,7 @@ def _fit(fitted: Fitted) -> dict[str, Any]:
     return {
         "n_layers": None if alone is None else alone.config.n_layers,
         "seconds": sum(standing.seconds for standing in fitted.standings),
+        "law": law_in_words(fitted),
     }
 
 
@@ -114,9 +122,10 @@ def _learning(fitted: Fitted) -> dict[str, Any] | None:
     deep = fitted.deep
     if deep is None or not deep.history:
         return None
+    weight = deep.trained_weight or np.nan
     return {
         "step": [record["step"] for record in deep.history],
-        "bound": [-record["elbo"] / deep.trained_weight for record in deep.history],
+        "bound": [-record["elbo"] / weight for record in deep.history],
         "held_out_mnll": [record["held_out_mnll"] for record in deep.history],
         "n_steps": deep.n_steps,
     }

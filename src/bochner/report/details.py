@@ -93,7 +93,7 @@ def members_section(data: dict[str, Any]) -> str:
     title = "Which members predict"
     caption = (
         "Predictions are the mixture of the members by these weights. The mean log-likelihood is that of rows that "
-        "each member had left out."
+        f"each member had left out. The law: {escaped(data['fit']['law'])}."
     )
     head = ["member", "weight", "left-out log-likelihood", "seconds"]
     return section("members", title, table(head, rows, label=title, caption=caption))

@@ -27,7 +27,8 @@ def number_findings(
     log_prob = np.asarray(model.log_prob(X, y))
     worst = np.argsort(log_prob, kind="stable")[:N_WORST]
     chosen = _chosen(len(observed))
-    counts = model.likelihood is not None and REGRESSION_LIKELIHOODS[model.likelihood].discrete
+    asked_for = REGRESSION_LIKELIHOODS.get(model.likelihood)
+    counts = asked_for is not None and asked_for.discrete
     epistemic, aleatoric = (float(np.mean(part)) for part in model.predict_variance(X[chosen]))
     predictions = _predictions(model, X, observed, chosen)
     return {

@@ -34,6 +34,7 @@ from bochner.training.interruption import listen_for_stop
 from bochner.training.moments import Moment, copied, holds_long_gradients, moments_to_stored
 from bochner.training.progress import AbstractCallback, Record
 from bochner.training.recorder import HeldOut, Recorder
+from bochner.training.resuming import MOMENTS, Kept
 from bochner.training.stages import Plan, Stage, trainable
 
 # One flat update of all parameters: a pass over one vector instead of several small ones a leaf. The
@@ -361,9 +362,8 @@ class _Run:
 
     def _write_checkpoint(self) -> None:
         assert self.checkpoints is not None
-        arrays, described = moments_to_stored(
-            {"now": self.now, "trusted": self.trusted, "fresh": self.fresh}
-        )
+        moments = (self.now, self.trusted, self.fresh)
+        arrays, described = moments_to_stored(dict(zip(MOMENTS, moments, strict=True)))
         if self.recorder.best is not None:
             arrays |= named_arrays("best", self.recorder.best)
         header = {
@@ -378,15 +378,15 @@ class _Run:
         if checkpoint is None:
             return
         arrays, header = checkpoint
-        model = self._model()
-        found = {}
-        for name, stored in header["moments"].items():
-            like = self._begin(model, stored["step"], Stage(**stored["stage"]))
-            found[name] = like.filled(name, arrays, self.engine.everywhere)
-        self.now, self.trusted, self.fresh = (found[name] for name in ("now", "trusted", "fresh"))
-        self.clock.go_on_from(header["seconds"])
-        self.halvings = header["halvings"]
-        self.recorder.restore(header, lambda: filled("best", model, arrays))
+        plan, model = self.settings.plan, self._model()
+        kept = Kept.of(header, (plan.n_mc, plan.n_mc_final), _MAX_HALVINGS)
+        self.now, self.trusted, self.fresh = (
+            self._begin(model, *kept.moments[name]).filled(name, arrays, self.engine.everywhere)
+            for name in MOMENTS
+        )
+        self.clock.go_on_from(kept.seconds)
+        self.halvings = kept.halvings
+        self.recorder.restore(kept, lambda: filled("best", model, arrays))
 
 
 def _floats(bound: Bound) -> Bound:
