@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from bochner import Deep, DeepGPRegressor, Exact
+from bochner import Deep, DeepGPRegressor, Exact, Linear
 from bochner.members.distribution import PredictiveDistribution
 from bochner.members.laws import GaussianDraws, Mixture
 from bochner.members.predictors import DeepRegressor
@@ -33,6 +33,31 @@ def test_it_agrees_with_the_predictions_of_the_estimator(model, rows):
     np.testing.assert_allclose(found.ppf([0.05, 0.95]), model.predict_interval(rows))
     np.testing.assert_allclose(found.log_prob(mean), model.log_prob(rows, mean))
     assert len(found) == 7
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rows_with_gaps_have_the_mixture_over_training_rows(model, rows):
+    X = rows.copy()
+    X[0, 0] = np.nan
+    found = model.predict_dist(X)
+    mean, std = model.predict(X, return_std=True)
+    np.testing.assert_allclose(found.mean, mean)
+    np.testing.assert_allclose(found.std, std)
+    np.testing.assert_allclose(found.log_prob(mean), model.log_prob(X, mean))
+    assert found.std[0] > 1.5 * model.predict_dist(rows).std[0]
+
+
+def test_whole_numbers_have_steps():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(90, 1))
+    y = np.rint(3 + x[:, 0] + 0.3 * generator.normal(size=90))
+    model = DeepGPRegressor(Linear(), random_state=0).fit(x, y)
+    assert model.fitted_.predictor.lattice is not None
+    found = model.predict_dist(x[:5])
+    np.testing.assert_array_equal(found.cdf(3.0), found.cdf(3.9))
+    steps = found.cdf(3.0) - found.cdf(2.0)
+    np.testing.assert_allclose(np.exp(found.log_prob(3.0)), steps)
+    np.testing.assert_array_equal(found.ppf(0.5), model.predict_quantiles(x[:5], [0.5])[:, 0])
 
 
 def test_its_parts_agree_with_each_other(model, rows):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bochner.cli.output import Inputs, Output
-from bochner.tables.casting import compute
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +58,7 @@ def table_output(path: str | Path, inputs: Inputs) -> Output:
     return output
 
 
-def without_formulas(part: pa.RecordBatch) -> pa.RecordBatch:
+def without_formulas(part: "pa.RecordBatch") -> "pa.RecordBatch":
     """Put a quote before each text, and each name of a column, that a spreadsheet would take for a formula.
 
     Example:
@@ -68,6 +67,10 @@ def without_formulas(part: pa.RecordBatch) -> pa.RecordBatch:
         >>> without_formulas(pa.RecordBatch.from_pydict({"=a": ["=cmd|x", "red"], "n": [-1, 2]})).to_pydict()
         {"'=a": ["'=cmd|x", 'red'], 'n': [-1, 2]}
     """
+    import pyarrow as pa
+
+    from bochner.tables.casting import compute
+
     names = [f"'{name}" if re.match(_FORMULA, name) else name for name in part.schema.names]
     columns = []
     for column in part.columns:

@@ -159,7 +159,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         """
         X = self._checked_inputs(X)
         with self.on_device():
-            return PredictiveDistribution(self._predictor.law(X), self.fitted_.seed)
+            return PredictiveDistribution(self._predictor_of(X).law(X), self.fitted_.seed)
 
     def _summary(self, X: Any, levels: Any) -> dict[str, np.ndarray]:
         X = self._checked_inputs(X)

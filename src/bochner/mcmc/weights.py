@@ -125,10 +125,10 @@ def sample_weights(
         ("n_samples", n_samples), ("n_warmup", n_warmup), ("n_chains", n_chains),
     ):  # fmt: skip
         check_whole_number(name, number)
-    _check_fixed_frequencies(model)
+    check_fixed_frequencies(model)
     X, Y = jnp.asarray(X), jnp.asarray(Y)
     key_start, key_run = jax.random.split(key)
-    W = _draws_of_q(model, model.draw_noise((n_chains,), key=key_start))
+    W = draws_of_q(model, model.draw_noise((n_chains,), key=key_start))
     theta = None if theta_center is None else _theta_of(model)
     center = None if theta_center is None else _theta_of(theta_center)
     target = Target(at_prior(model), X, Y, center, jnp.asarray(theta_deviation, jnp.float32))
@@ -187,7 +187,7 @@ def at_prior(model: DeepGP) -> DeepGP:
         q_W = FactorizedGaussian(*(jnp.zeros_like(layer.q_W.mean) for _ in range(2)))
         return eqx.tree_at(lambda layer: layer.q_W, layer, q_W)
 
-    return eqx.tree_at(lambda model: model.blocks, model, _map_layers(reset, model))
+    return map_layers(reset, model)
 
 
 class _Info(NamedTuple):
@@ -265,7 +265,7 @@ def _theta_of(model: DeepGP) -> DeepGP:
     return eqx.filter(model, marks)
 
 
-def _draws_of_q(model: DeepGP, noise: Noise) -> Noise:
+def draws_of_q(model: DeepGP, noise: Noise) -> Noise:
     """Map noise to W, block by block."""
 
     def sample(layer: Layer, noise: LayerNoise) -> LayerNoise:
@@ -288,18 +288,21 @@ def _log_prior_of_frequencies(model: DeepGP) -> Array:
     return sum((of_layer(layer) for layer in model.layers), start=jnp.zeros(()))
 
 
-def _map_layers(function: Callable[[Layer], Layer], model: DeepGP):
-    return jax.tree.map(function, model.blocks, is_leaf=_is_layer)
+def map_layers(function: Callable[[Layer], Layer], model: DeepGP) -> DeepGP:
+    """Change each layer, or each stack of equal ones."""
+    blocks = jax.tree.map(function, model.blocks, is_leaf=_is_layer)
+    return eqx.tree_at(lambda model: model.blocks, model, blocks)
 
 
 def _is_layer(node) -> bool:
     return isinstance(node, Layer)
 
 
-def _check_fixed_frequencies(model: DeepGP) -> None:
+def check_fixed_frequencies(model: DeepGP) -> None:
+    """Refuse a model that draws its frequencies anew each time."""
     if not all(isinstance(layer.spectrum, PriorFixed | VarFixed) for layer in model.layers):
         raise ValueError(
-            "NUTS needs fixed frequencies, and this model draws Omega anew each time (VAR-RESAMPLED): fit it with "
+            "chains need fixed frequencies, and this model draws Omega anew each time (VAR-RESAMPLED): fit it with "
             '`omega="prior-fixed"` or `omega="var-fixed"`.'
         )
 
