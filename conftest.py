@@ -1,7 +1,14 @@
 """What all tests share, those in docstrings included."""
 
 import gc
+import os
 from pathlib import Path
+
+# Most of the suite's time is compilation of small programs, the same in all of its processes, those that tests start
+# included. JAX reads these when it is imported.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent / ".pytest_cache/jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import jax
 import pytest

@@ -7,11 +7,6 @@ from jaxtyping import install_import_hook
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-# Most of the suite's time is compilation of small programs, the same in every run.
-jax.config.update("jax_compilation_cache_dir", ".pytest_cache/jax")
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-
 # The mathematics; what faces the user checks its own inputs.
 _CHECKED = (
     "ops tables rows kernels posteriors features likelihoods gp inference training.budget training.chunk "

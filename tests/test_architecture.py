@@ -86,3 +86,19 @@ def test_every_file_says_in_its_first_line_what_it_is_for():
         docstring = ast.get_docstring(ast.parse(path.read_text()))
         assert docstring, path
         assert docstring.splitlines()[0].endswith((".", ":")), path
+
+
+def test_no_module_is_longer_than_400_lines():
+    folders = [ROOT, *(ROOT.parents[1] / name for name in ("tests", "experiments", "benchmarks"))]
+    lengths = {
+        str(path): len(path.read_text().splitlines())
+        for folder in folders
+        for path in folder.rglob("*.py")
+    }
+    assert {path: n for path, n in lengths.items() if n > 400} == {}
+
+
+def test_the_top_level_has_at_most_22_folders():
+    folders = {path.parent for path in ROOT.glob("*/*.py")}
+    assert len(folders) <= 22
+    assert {folder.name for folder in folders} <= set(ORDER)

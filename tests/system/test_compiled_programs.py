@@ -25,7 +25,8 @@ print(jax.config.values["jax_compilation_cache_dir"])
 
 
 def run(code, cache, **variables):
-    environment = {**os.environ, "BOCHNER_CACHE": str(cache), **variables}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    environment = {**kept, "BOCHNER_CACHE": str(cache), **variables}
     found = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )

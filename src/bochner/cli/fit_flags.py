@@ -84,8 +84,8 @@ Preset = Annotated[
 Likelihood = Annotated[
     str | None,
     further(
-        help="Law of the target: auto, gaussian, heteroscedastic, student-t, poisson, negative-binomial, gamma; "
-        "softmax or bernoulli.",
+        help="Law of the target: auto, or one such as gaussian, heteroscedastic, student-t, poisson, "
+        "negative-binomial or gamma; softmax or bernoulli.",
         rich_help_panel=THE_MODEL,
     ),
 ]

@@ -19,6 +19,16 @@ class AbstractSpectrum(eqx.Module):
 
     scale: eqx.AbstractVar[Float[Array, "..."]]
 
+    @classmethod
+    @abstractmethod
+    def start(cls, kernel: AbstractKernel, epsilon: Array, scale: Array) -> "AbstractSpectrum":
+        """Build the treatment from its base frequencies, with q at the prior where it has one."""
+
+    @property
+    @abstractmethod
+    def learned(self) -> eqx.Module | None:
+        """The part that training learns where Omega takes part; epsilon and the scales are never learned."""
+
     @property
     @abstractmethod
     def noise_shape(self) -> tuple[int, ...] | None:
@@ -57,9 +67,12 @@ class PriorFixed(AbstractSpectrum):
     scale: Float[Array, "..."]
 
     @classmethod
-    def start(cls, kernel: AbstractKernel, epsilon: Array, scale: Array) -> "PriorFixed":
-        """Build the treatment from its base frequencies."""
+    def start(cls, kernel: AbstractKernel, epsilon: Array, scale: Array) -> "PriorFixed":  # noqa: D102
         return cls(epsilon=epsilon, scale=scale)
+
+    @property
+    def learned(self):  # noqa: D102
+        return None
 
     @property
     def noise_shape(self):  # noqa: D102
@@ -93,9 +106,12 @@ class VarFixed(AbstractSpectrum):
     scale: Float[Array, "..."]
 
     @classmethod
-    def start(cls, kernel: AbstractKernel, epsilon: Array, scale: Array) -> "VarFixed":
-        """Build the treatment with q at the prior."""
+    def start(cls, kernel: AbstractKernel, epsilon: Array, scale: Array) -> "VarFixed":  # noqa: D102
         return cls(q_Omega=_prior(kernel, epsilon), epsilon=epsilon, scale=scale)
+
+    @property
+    def learned(self):  # noqa: D102
+        return self.q_Omega
 
     @property
     def noise_shape(self):  # noqa: D102
@@ -125,9 +141,12 @@ class VarResampled(AbstractSpectrum):
     scale: Float[Array, "..."]
 
     @classmethod
-    def start(cls, kernel: AbstractKernel, epsilon: Array, scale: Array) -> "VarResampled":
-        """Build the treatment with q at the prior; epsilon gives the shape only."""
+    def start(cls, kernel: AbstractKernel, epsilon: Array, scale: Array) -> "VarResampled":  # noqa: D102
         return cls(q_Omega=_prior(kernel, epsilon), scale=scale)
+
+    @property
+    def learned(self):  # noqa: D102
+        return self.q_Omega
 
     @property
     def noise_shape(self):  # noqa: D102
@@ -142,7 +161,7 @@ class VarResampled(AbstractSpectrum):
         return _expected_kl(self.q_Omega, kernel, spread)
 
 
-SPECTRA: dict[str, type[PriorFixed] | type[VarFixed] | type[VarResampled]] = {
+SPECTRA: dict[str, type[AbstractSpectrum]] = {
     "prior-fixed": PriorFixed,
     "var-fixed": VarFixed,
     "var-resampled": VarResampled,

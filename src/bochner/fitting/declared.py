@@ -65,12 +65,12 @@ class DeepSettings:
         "a lengthscale for each input of a layer, or one for all.", bool, paper=True
     )
     frequencies: Any = _setting(
-        "`independent` or `orthogonal` base frequencies, or `sparse` ones, of which most look at one, two or four "
-        "inputs.",
+        "base frequencies, such as `independent` or `orthogonal` ones, or `sparse` ones, of which most look at one, "
+        "two or four inputs.",
         paper="independent",
     )
     omega: Any = _setting(
-        "`prior-fixed`, `var-fixed` or `var-resampled` treatment of the frequencies.",
+        "treatment of the frequencies, such as `prior-fixed`, `var-fixed` or `var-resampled`.",
         paper="var-fixed",
     )
     feed_inputs: Any = _setting("feed the inputs to each layer after the first.", bool, paper=False)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from bochner.features.frequencies import AbstractFrequencies, Independent
-from bochner.features.spectra import AbstractSpectrum, PriorFixed, VarFixed, VarResampled
+from bochner.features.spectra import AbstractSpectrum, VarFixed, VarResampled
 from bochner.gp.reparameterization import AbstractReparameterization
 from bochner.kernels import RBF, AbstractKernel
 from bochner.posteriors.gaussians import AnyGaussian, FactorizedGaussian
@@ -61,7 +61,7 @@ class LayerSettings:
     width: int
     n_rf: int = 100
     kernel: Callable[..., AbstractKernel] = RBF
-    omega: type[PriorFixed] | type[VarFixed] | type[VarResampled] = VarFixed
+    omega: type[AbstractSpectrum] = VarFixed
     frequencies: AbstractFrequencies = dataclasses.field(default_factory=Independent)
     ard: bool = True
     variance: float = 1.0

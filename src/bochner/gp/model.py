@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from bochner.features.spectra import PriorFixed
 from bochner.gp.layers import Layer, LayerNoise, LayerSettings, Stack, group_equal
 from bochner.gp.reparameterization import AbstractReparameterization, DrawWeights
 from bochner.likelihoods import AbstractLikelihood
@@ -225,7 +224,7 @@ def _check_learnable(layer: Layer, number: int) -> None:
     remedy = "use degree 1 or 2, or a single layer with `PriorFixed` and a shared lengthscale"
     if number > 0:
         blocked = "the layers before it"
-    elif not isinstance(layer.spectrum, PriorFixed):
+    elif layer.spectrum.learned is not None:
         blocked = "q(Omega)"
     elif layer.kernel.log_lengthscale.ndim > 0:
         blocked = "its ARD lengthscales"

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from bochner.exact.lattice import Lattice
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.rows import Rows
+from bochner.likelihoods import GAUSSIAN_NOISE
 from bochner.members.laws import Mixture
 from bochner.members.parts import AbstractPart, DeepPart, Function, RowsPart, deep_functions
 from bochner.members.whole_numbers import Rounded
@@ -28,7 +29,6 @@ from bochner.prediction.statistics import (
 )
 
 _CHUNK = 4096
-_GAUSSIAN = ("gaussian", "heteroscedastic")
 
 
 class AbstractPredictor(abc.ABC):
@@ -143,7 +143,7 @@ class DeepRegressor(_Deep, AbstractRegressor):
 
     def law(self, X):  # noqa: D102
         likelihood = self.fit.config.likelihood
-        if self.fit.task.n_columns > 1 or likelihood not in _GAUSSIAN:
+        if self.fit.task.n_columns > 1 or likelihood not in GAUSSIAN_NOISE:
             raise ValueError(
                 "a distribution object is for one target with Gaussian noise; this model has "
                 f"likelihood={likelihood!r} and {self.fit.task.n_columns} target(s). Use `predict_quantiles`, "

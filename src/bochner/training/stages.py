@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 from jaxtyping import PyTree
 
-from bochner.features.spectra import AbstractSpectrum, PriorFixed
+from bochner.features.spectra import AbstractSpectrum
 from bochner.gp.layers import Layer
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
@@ -101,9 +101,12 @@ def trainable(model: DeepGP | Members, stage: Stage) -> PyTree[bool]:
 
     def mark_layer(layer: Layer) -> Layer:
         spectrum = jax.tree.map(lambda _: False, layer.spectrum)
-        if not isinstance(layer.spectrum, PriorFixed):
-            q_Omega = jax.tree.map(lambda _: stage.omega, layer.spectrum.q_Omega)  # pyright: ignore[reportAttributeAccessIssue]
-            spectrum = eqx.tree_at(lambda s: s.q_Omega, spectrum, q_Omega)
+        if layer.spectrum.learned is not None:
+            spectrum = eqx.tree_at(
+                lambda s: jax.tree.leaves(s.learned),
+                spectrum,
+                [stage.omega] * len(jax.tree.leaves(layer.spectrum.learned)),
+            )
         return Layer(
             kernel=_all(layer.kernel, stage.theta),
             spectrum=spectrum,
@@ -123,7 +126,7 @@ def in_words(stage: Stage, model: DeepGP | Members) -> str:
     """Say what a stage learns of a model, of which held frequencies have no q(Omega)."""
     nodes = jax.tree.leaves(model, is_leaf=lambda node: isinstance(node, Layer))
     spectra = [node.spectrum for node in nodes if isinstance(node, Layer)]
-    are_held = all(isinstance(spectrum, PriorFixed) for spectrum in spectra)
+    are_held = all(spectrum.learned is None for spectrum in spectra)
     return str(dataclasses.replace(stage, omega=stage.omega and not are_held))
 
 
