@@ -1,5 +1,6 @@
 """The site: `make docs` builds it without the network, and any broken link or example ends it."""
 
+import logging
 import os
 import re
 import sys
@@ -45,11 +46,15 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "download_all_examples": False,
     "show_memory": False,
+    "capture_repr": (),
+    # Its page would ask other hosts for scripts.
+    "write_computation_times": False,
     "remove_config_comments": True,
     "min_reported_time": 1,
     "copyfile_regex": r"GALLERY_HEADER\.rst",
 }
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+logging.getLogger("jax").setLevel(logging.WARNING)
 
 # Pages whose text lies above this folder; the files of these names in `site/` only keep their places.
 _ABOVE = {

@@ -10,7 +10,8 @@ import numpy as np
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
 from bochner.members.fitted import Fitted
 from bochner.report.classification import class_findings
-from bochner.report.inputs import inputs_of, values_of_rows
+from bochner.report.inputs import effects_of, explanation_of, inputs_of, values_of_rows
+from bochner.report.kinds import kinds_of_members
 from bochner.report.notes import all_notes
 from bochner.report.regression import number_findings
 from bochner.version import __version__
@@ -46,7 +47,7 @@ def report_data(
         >>> model = model.fit(x, np.sin(6 * x[:, 0]))
         >>> data = report_data(model, x, np.sin(6 * x[:, 0]), columns=["time"])
         >>> data["inputs"][0]["name"], [entry["name"] for entry in data["metrics"]]
-        ('time', ['rmse', 'mnll', 'crps', 'coverage_90'])
+        ('time', ['rmse', 'mae', 'r_squared', 'mnll', 'crps', 'coverage_90'])
     """
     numbers, targets = np.asarray(X, np.float64), np.asarray(y)
     _check_one_target(targets)
@@ -61,7 +62,10 @@ def report_data(
             if isinstance(model, DeepGPClassifier)
             else number_findings(model, numbers, targets, measured)
         )
-        inputs = inputs_of(model, numbers, _column_names(model, X, columns))
+        explanation = explanation_of(model, numbers)
+        inputs = inputs_of(model, numbers, _column_names(model, X, columns), explanation)
+        effects = effects_of(model, inputs, explanation)
+        kinds = kinds_of_members(model, numbers, targets)
     data = {
         "version": __version__,
         "source": source,
@@ -71,7 +75,9 @@ def report_data(
         "left_out": model.summary_,
         "members": sorted(model.members_, key=lambda member: -member["weight"]),
         "learning": _learning(model.fitted_),
+        "kinds": kinds,
         "inputs": inputs,
+        "effects": effects,
         "configuration": _configuration(model),
         "warnings": _messages(caught),
         **findings,

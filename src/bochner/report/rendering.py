@@ -1,10 +1,11 @@
 """Pages from templates; what comes from data is escaped in one place, by the template engine."""
 
 import functools
+import re
 from importlib.resources import files
 from typing import Any
 
-from bochner.report.markup import number, percent, printable
+from bochner.report.texts import printable
 
 # Not even a mistake in the page could make a browser run a script or ask another host.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -26,11 +27,15 @@ def rendered(template: str, **values: Any) -> str:
 def _environment() -> Any:
     try:
         import jinja2
-        from markupsafe import Markup
+        from markupsafe import Markup, escape
     except ImportError as error:
         raise ImportError(
             "the report is written with Jinja2: install it with `pip install bochner[plots]`."
         ) from error
+
+    def with_code(text: str) -> Any:
+        """Escape a note, and set what stands between backticks as code."""
+        return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(printable(text)))))
 
     def harmless(value: Any) -> Any:
         # The engine escapes what this gives; control characters are harmful in any markup.
@@ -47,5 +52,5 @@ def _environment() -> Any:
     )
     style = files("bochner.report").joinpath("style.css").read_text(encoding="utf-8")
     environment.globals.update(policy=_POLICY, style=Markup(style))
-    environment.filters.update(number=number, percent=percent)
+    environment.filters.update(drawn=Markup, with_code=with_code)
     return environment
