@@ -12,4 +12,4 @@ def steady_clock(monkeypatch, tick: float) -> None:
         now += tick
         return now
 
-    monkeypatch.setattr("bochner.training.loop.time", SimpleNamespace(monotonic=monotonic))
+    monkeypatch.setattr("bochner.training.clock.time", SimpleNamespace(monotonic=monotonic))

@@ -52,7 +52,10 @@ def parts_of(content):
     n_head = int.from_bytes(content[:8], "little")
     head = json.loads(content[8 : 8 + n_head])
     metadata = head.pop("__metadata__")
-    dtypes = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "U8": np.uint8}
+    dtypes = {
+        "F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U8": np.uint8,
+        "U32": np.uint32,
+    }  # fmt: skip
     arrays = {}
     for name, view in head.items():
         start, stop = view["data_offsets"]

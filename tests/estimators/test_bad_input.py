@@ -80,7 +80,47 @@ FITS = {
     ),
     "numbers as classes": (
         lambda: DeepGPClassifier().fit(X, Y),
-        r"Unknown label type: continuous.*regression target",
+        r"y must name classes, .* Use DeepGPRegressor .*Unknown label type: continuous",
+    ),
+    "labels of two types": (
+        lambda: DeepGPClassifier().fit(X, np.array([0, "a"] * 10, dtype=object)),
+        r"labels of one type, text or numbers; got int and str. Give all of them as text",
+    ),
+    "tiny inputs": (
+        lambda: DeepGPRegressor().fit(X * [1, 1e-300, 1], Y),
+        r"column 1 holds nothing above .*e-\d+; .* reach 1e-100. Give it in a smaller unit",
+    ),
+    "huge inputs": (
+        lambda: DeepGPRegressor().fit(pd.DataFrame(X * [1, 1, 1e200], columns=list("abc")), Y),
+        r"column 'c' holds .*e\+20\d; .* within 1e\+100. Give it in a larger unit",
+    ),
+    "huge inputs of a table": (
+        lambda: DeepGPRegressor().fit(pd.DataFrame({"a": 1e200 * Y, "b": Y}), "b"),
+        r"a holds .*e\+20\d; .* within 1e\+100",
+    ),
+    "tiny targets": (
+        lambda: DeepGPRegressor().fit(X, 1e-300 * Y),
+        r"y holds nothing above .*e-29\d; some number must reach 1e-100",
+    ),
+    "tiny targets of a table": (
+        lambda: DeepGPRegressor().fit(pd.DataFrame({"a": Y, "b": 1e-300 * Y}), "b"),
+        r"b holds nothing above .*; some number must reach 1e-100",
+    ),
+    "huge targets": (
+        lambda: DeepGPRegressor().fit(X, np.stack([Y, 1e200 * Y], 1)),
+        r"target 1 of y holds .*e\+20\d; .* within 1e\+100",
+    ),
+    "a huge weight": (
+        lambda: DeepGPRegressor().fit(X, Y, sample_weight=spoiled(np.ones(20), 5, 1e300)),
+        r"largest weight of a row must lie between 1e-12 and 1e\+12; got 1e\+300",
+    ),
+    "tiny weights": (
+        lambda: DeepGPRegressor().fit(X, Y, sample_weight=np.full(20, 1e-300)),
+        r"largest weight of a row must lie between 1e-12 and 1e\+12; got 1e-300",
+    ),
+    "a huge weight of a class": (
+        lambda: DeepGPClassifier(class_weight={0: 1e300, 1: 1, 2: 1}).fit(X, LABELS),
+        r"largest weight of a row must lie between .*; got 1e\+300",
     ),
     "no rows": (
         lambda: DeepGPRegressor().fit(X[:0], Y[:0]),
@@ -145,7 +185,7 @@ FITS = {
     ),
     "three classes for bernoulli": (
         lambda: DeepGPClassifier(likelihood="bernoulli").fit(X, LABELS),
-        r"likelihood='bernoulli' is for two classes; y has 3. Use likelihood='softmax'",
+        r"likelihood='bernoulli' is for 2 classes; y has 3. Use likelihood='softmax'",
     ),
 }
 
@@ -171,6 +211,29 @@ def test_rows_to_predict_are_checked_like_those_to_fit(regressor, classifier):
         regressor.evaluate(x, np.zeros((5, 2)))
     with pytest.raises(ValueError, match="the class 'pink' in row 1, which was not there"):
         classifier.log_prob(x[:2, :2], ["red", "pink"])
+
+
+def test_rows_to_predict_in_another_unit_are_refused(regressor):
+    x = problems.numbers()[0][:5]
+    with pytest.raises(ValueError, match=r"column 0 holds 1e\+200; .* Give it in a larger unit"):
+        regressor.predict(spoiled(x, (2, 0), 1e200))
+
+
+@pytest.mark.parametrize("kind", [int, bool, float])
+def test_labels_may_come_as_objects(kind):
+    labels = (LABELS > 0).astype(kind)
+    model = DeepGPClassifier(Constant()).fit(X, labels.astype(object))
+    assert model.classes_.dtype == labels.dtype
+    assert model.predict(X).dtype == labels.dtype
+    assert set(model.predict(X)) <= set(labels)
+    assert np.all(np.isfinite(model.log_prob(X, labels.astype(object))))
+
+
+def test_a_summary_needs_no_quantiles(regressor):
+    x = problems.numbers()[0][:5]
+    assert regressor.predict_summary(x).keys() == {"mean", "std"}
+    with pytest.raises(ValueError, match="`quantiles` must lie strictly between 0 and 1; got 'a'"):
+        regressor.predict_summary(x, "a")
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 90])

@@ -4,11 +4,14 @@ import functools
 
 import numpy as np
 
+from bochner.exact.cells import Cells
 from bochner.exact.classes import ClassPart, ClassProcesses
+from bochner.exact.densities import DensityPart
 from bochner.exact.dirichlet import dirichlet_targets
 from bochner.exact.kernels import RBF, Category, Constant, Laplace, Linear, Periodic
 from bochner.exact.landmark_classes import LandmarkClassProcesses
 from bochner.exact.landmarks import LandmarkProcess, Landmarks, Seen
+from bochner.exact.logistic import Shapes
 from bochner.exact.matrix import MatrixColumns
 from bochner.exact.parts import LINEAR_KERNEL, TABLE_KERNEL, Part
 from bochner.exact.process import Process
@@ -99,6 +102,17 @@ def class_part(kind: str = "exact", n_classes: int = 2, n: int = 40) -> ClassPar
     return ClassPart("a part", "sum", functions, share, 0.85, np.zeros((n, n_classes)))
 
 
+def density_part(n: int = 40) -> DensityPart:
+    rows, y, rng = training(n)
+    landmarks = Landmarks.of(TABLE_KERNEL, parameters(TABLE_KERNEL, rows, rng), rows[: n // 2])
+    cells = Cells.learn(y, 6)
+    counts = np.bincount(cells.places(y), minlength=len(cells)).astype(float)
+    shapes = Shapes.of(counts, amplitude=2.0, width=0.2)
+    return DensityPart(
+        "density", landmarks, cells, shapes, rng.normal(size=(n // 2, len(shapes.directions)))
+    )
+
+
 def constant_part() -> Part:
     return Part("a part", "constant", Standardized(3.0, 2.0), None, 1.0, None, Tails(6.0, 1.1))
 
@@ -121,13 +135,17 @@ CLASSES = {f"{kind}, {n} classes": (kind, n) for kind in ("exact", "landmarks") 
 PARTS = {
     **{name: (lambda own=own: regression_part(*own)) for name, own in REGRESSION.items()},
     **{name: (lambda own=own: class_part(*own)) for name, own in CLASSES.items()},
+    "density": density_part,
     "constant": constant_part,
     "frequencies": frequencies,
 }
 
 
-def predictions(part: Part | ClassPart, rows: Rows) -> list[np.ndarray]:
+def predictions(part: Part | DensityPart | ClassPart, rows: Rows) -> list[np.ndarray]:
     """What a part says of rows."""
+    if isinstance(part, DensityPart):
+        law = part.law(rows)
+        return [law.probabilities, law.log_density(np.full(len(rows), 1.5))]
     if isinstance(part, ClassPart):
         return [part.probabilities(rows)]
     law = part.law(rows)

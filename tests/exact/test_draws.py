@@ -19,6 +19,7 @@ from tests.exact.models import (
     PRODUCT_KERNEL,
     class_part,
     constant_part,
+    density_part,
     encoding,
     frequencies,
     matrix,
@@ -165,6 +166,7 @@ PARTS = {
     "exact": regression_part,
     "landmarks, all else": lambda: regression_part("landmarks", "product", "log", True),
     "classes": lambda: class_part("landmarks", 3),
+    "density": density_part,
     "constant": constant_part,
     "frequencies": frequencies,
 }

@@ -17,6 +17,7 @@ from tests.exact.models import (
     REGRESSION,
     class_part,
     constant_part,
+    density_part,
     encoding,
     frequencies,
     matrix,
@@ -52,6 +53,14 @@ def assert_mixtures_agree(parts, weights):
 @pytest.mark.parametrize("own", REGRESSION.values(), ids=REGRESSION)
 def test_moments_are_those_of_numpy(own):
     assert_mixtures_agree([regression_part(*own)], np.ones(1))
+
+
+def test_moments_of_a_density_are_those_of_numpy():
+    X, part = matrix(30, seed=5), density_part()
+    mean, deviation = in_double(regression_program([part], np.ones(1), EXTENT, encoding()))(X)
+    expected, _, variance = part.law(encoding()(X)).moments()
+    np.testing.assert_allclose(mean, expected, **CLOSE)
+    np.testing.assert_allclose(deviation, np.sqrt(variance), **CLOSE)
 
 
 def test_moments_of_a_mixture_are_those_of_numpy():

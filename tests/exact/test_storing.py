@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bochner.exact.classes import ClassPart, class_parts
+from bochner.exact.densities import DensityPart
 from bochner.exact.landmark_classes import landmark_class_parts
 from bochner.exact.landmark_regression import landmark_parts
 from bochner.exact.matrix import MatrixColumns
@@ -22,6 +23,7 @@ from tests.exact.models import (
     SOURCES,
     class_part,
     constant_part,
+    density_part,
     encoding,
     frequencies,
     matrix,
@@ -97,7 +99,18 @@ def test_a_default_model_of_a_thousand_rows_is_small():
 def test_all_that_a_model_is_made_of_is_stored():
     """A new field of a model must be stored too, or be left out here by intent."""
     names = {
-        Part: {"name", "kind", "transform", "process", "noise", "noise_model", "tails", "left_out"},
+        Part: {
+            "name",
+            "kind",
+            "transform",
+            "process",
+            "noise",
+            "noise_model",
+            "tails",
+            "left_out",
+            "unseen",
+        },
+        DensityPart: {"name", "landmarks", "cells", "shapes", "weights", "left_out", "unseen"},
         ClassPart: {"name", "kind", "functions", "frequencies", "temperature", "left_out"},
         NoiseModel: {"process", "process_parameters", "deviation", "level"},
     }
@@ -201,6 +214,7 @@ MODELS = {
         regression_part("exact", "product", "log", True, n=12),
         regression_part("landmarks", "table", "yeo-johnson", n=12),
         regression_part("exact", "chosen", n=12),
+        density_part(n=12),
         constant_part(),
     ],
     "classes": lambda: [class_part("exact", n=12), class_part("landmarks", n=12), frequencies()],
@@ -227,11 +241,12 @@ def test_changed_files_are_refused_or_predict_finite_numbers(make):
             refused += 1
             continue
         for part in parts:
-            found = (
-                part.probabilities(rows)
-                if isinstance(part, ClassPart)
-                else np.stack(part.moments(rows))
-            )
+            if isinstance(part, ClassPart):
+                found = part.probabilities(rows)
+            elif isinstance(part, DensityPart):
+                found = np.stack(part.law(rows).moments())
+            else:
+                found = np.stack(part.moments(rows))
             assert np.isfinite(found).all()
     assert refused > 1000
 

@@ -1,56 +1,16 @@
 """One dictionary of examples drives every invariant of the likelihoods of numbers."""
 
-import dataclasses
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from bochner.likelihoods import (
-    REGRESSION_LIKELIHOODS,
-    AbstractRegressionLikelihood,
-    Gaussian,
-    HeteroscedasticGaussian,
-    Poisson,
-    StudentT,
-)
-from tests.reference import likelihoods as reference
+from bochner.likelihoods import REGRESSION_LIKELIHOODS
+from tests.reference.likelihoods import EXAMPLES, N_TARGETS
 
-N_TARGETS = 2
-
-
-@dataclasses.dataclass
-class Example:
-    make: Callable[[], AbstractRegressionLikelihood]
-    law: Callable
-    targets: Callable = lambda generator, shape: generator.normal(size=shape) * 2
-
-    def __call__(self):
-        """The likelihood, outputs F of three rows, and the law of the targets."""
-        likelihood = self.make()
-        d_out = likelihood.n_functions(N_TARGETS)
-        F = np.random.default_rng(0).normal(size=(3, d_out))
-        return likelihood, jnp.asarray(F), self.law(F, *jax.tree.leaves(likelihood))
-
-
-EXAMPLES = {
-    "gaussian": Example(lambda: Gaussian(jnp.array([-0.7, 0.4])), reference.gaussian),
-    "heteroscedastic": Example(
-        lambda: HeteroscedasticGaussian(jnp.array([-0.3, 0.8])), reference.heteroscedastic
-    ),
-    "student-t": Example(
-        lambda: StudentT(jnp.array([-0.5, 0.3]), jnp.array([1.0, 3.0])), reference.student_t
-    ),
-    "poisson": Example(
-        lambda: Poisson(jnp.array([0.5, 1.5])),
-        reference.poisson,
-        lambda generator, shape: generator.poisson(3.0, size=shape).astype(float),
-    ),
-}
-CONTINUOUS = [name for name in EXAMPLES if name != "poisson"]
+CONTINUOUS = [name for name in EXAMPLES if not REGRESSION_LIKELIHOODS[name].discrete]
+DISCRETE = [name for name in EXAMPLES if REGRESSION_LIKELIHOODS[name].discrete]
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -130,8 +90,9 @@ def test_the_derivative_of_the_distribution_function_is_the_density(name):
     np.testing.assert_allclose(slope, jnp.exp(likelihood.log_density(F, Y)), rtol=1e-5)
 
 
-def test_the_distribution_function_of_counts_steps_by_the_probability_of_each_count():
-    likelihood, F, _ = EXAMPLES["poisson"]()
+@pytest.mark.parametrize("name", DISCRETE)
+def test_the_distribution_function_of_counts_steps_by_the_probability_of_each_count(name):
+    likelihood, F, _ = EXAMPLES[name]()
     for count in range(8):
         Y = jnp.full((3, N_TARGETS), float(count))
         step = likelihood.cdf(F, Y) - likelihood.cdf(F, Y - 1)

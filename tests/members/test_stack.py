@@ -225,3 +225,16 @@ def test_a_mixture_tells_what_it_has_and_what_not():
         model.config_  # noqa: B018
     with pytest.raises(AttributeError, match="this fit has no deep model"):
         model.depth_scores_  # noqa: B018
+
+
+def test_classes_of_repeated_inputs_are_as_certain_as_new_rows_of_these_inputs():
+    generator = np.random.default_rng(0)
+    x = np.repeat(np.arange(10.0), 20)
+    p = np.where(x % 2, 0.85, 0.15)  # rough: other inputs say nothing of these
+    model = DeepGPClassifier([*SIMPLE, ("exact", Exact())], random_state=0)
+    model.fit(x[:, None], generator.random(200) < p)
+    cells = np.arange(10)
+    found = model.predict_proba(cells[:, None].astype(float))[:, 1]
+    np.testing.assert_allclose(found, np.where(cells % 2, 0.85, 0.15), atol=0.25)
+    entropy = -np.mean(p * np.log(p) + (1 - p) * np.log(1 - p))
+    assert model.summary_["log_likelihood"] == pytest.approx(-entropy, abs=0.1)

@@ -1,6 +1,7 @@
 """A training that is stopped at any moment and goes on ends with the same numbers, bit for bit."""
 
 import os
+import random
 import signal
 
 import jax
@@ -15,14 +16,17 @@ from bochner.training import (
     Checkpoints,
     HeldOut,
     Plan,
+    TrainingDivergedError,
     TrainingStoppedError,
     train,
 )
 from tests import examples
+from tests.mutations import PART_CHANGES, joined, parts_of
 from tests.training import problems
 
 PLAN = Plan(theta_from=40, omega_from=0, n_mc=1, n_mc_final=2, n_mc_final_from=0.5)
 MARK = {"seed": 1}
+N_MUTATED = int(os.environ.get("BOCHNER_FUZZ_CHECKPOINTS", "60"))
 
 
 class KilledError(Exception):
@@ -205,3 +209,42 @@ def test_rows_on_disk_go_on_at_their_place(tmp_path, monkeypatch):
         with pytest.raises(KilledError):
             run(spool, checkpoints=in_folder(tmp_path), callbacks=[KillAt(41)])
         assert_equal(run(spool, checkpoints=in_folder(tmp_path, resume=True)), whole)
+
+
+def test_folders_named_like_checkpoints_are_left_alone(tmp_path, undisturbed):
+    for step in (0, 60, 10**9):
+        (tmp_path / f"step-{step:010d}.checkpoint").mkdir()
+    with pytest.raises(KilledError):
+        run(checkpoints=in_folder(tmp_path), callbacks=[KillAt(50)])
+    assert_equal(run(checkpoints=in_folder(tmp_path, resume=True)), undisturbed)
+    assert sum(path.is_dir() for path in tmp_path.iterdir()) == 3
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path):
+    for name in (f".{'0' * 32}.partial", ".mine.partial"):
+        (tmp_path / name).write_text("")
+    run(checkpoints=in_folder(tmp_path))
+    assert [path.name for path in tmp_path.glob(".*")] == [".mine.partial"]
+
+
+@pytest.mark.filterwarnings("ignore:.*non-finite")
+def test_odd_contents_with_a_right_digest_are_an_error_in_words_or_go_on(tmp_path):
+    with pytest.raises(KilledError):
+        run(checkpoints=in_folder(tmp_path / "first"), callbacks=[KillAt(97)])
+    content = max((tmp_path / "first").glob("*.checkpoint")).read_bytes()
+    parts, n_refused = parts_of(content), 0
+    for number in range(N_MUTATED):
+        r = random.Random(number)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        changed = joined(*r.choice(PART_CHANGES)(r, *parts))
+        (folder / "step-0000000117.checkpoint").write_bytes(changed)
+        try:
+            run(checkpoints=in_folder(folder, resume=True))
+        except (CheckpointError, TrainingDivergedError) as error:
+            assert 20 < len(str(error)) < 1000
+            n_refused += 1
+        except BaseException as error:
+            error.add_note(f"this was case {number}")
+            raise
+    assert n_refused > N_MUTATED / 4

@@ -84,7 +84,9 @@ def _ending_on_sigterm() -> Iterator[None]:
     def end(number, _):
         raise SystemExit(SIGNALED + number)
 
-    if threading.current_thread() is not threading.main_thread():
+    # A handler that is not Python's could not be given back.
+    ours = signal.getsignal(signal.SIGTERM) is not None
+    if threading.current_thread() is not threading.main_thread() or not ours:
         yield
         return
     before = signal.signal(signal.SIGTERM, end)

@@ -58,7 +58,7 @@ def fit(
     likelihood: Annotated[
         str | None,
         typer.Option(
-            help="gaussian, heteroscedastic, student-t or poisson; softmax or bernoulli.",
+            help="auto, or gaussian, heteroscedastic, student-t, poisson, softmax, bernoulli or another law of the target.",
             rich_help_panel=_MODEL,
         ),
     ] = None,

@@ -103,11 +103,16 @@ def _members(asked: str | None, deep: dict[str, Any]) -> Any:
 
     Without a deep model `kernel` is that of the models in the space of rows.
     """
-    from bochner import Constant, Deep, Exact, Landmarks, Linear
+    from bochner import Deep
+    from bochner.members.kinds import IN_ROWS, SETTINGS
 
-    kinds = {kind.__name__.lower(): kind for kind in (Constant, Deep, Exact, Landmarks, Linear)}
     names = [name.strip() for name in str(asked).split(",")]
-    in_rows = {"exact", "landmarks"}.intersection(names) if "deep" not in names else set()
+    with_kernel = {
+        name
+        for name, kind in SETTINGS.items()
+        if kind in IN_ROWS and "kernel" in kind().get_params()
+    }
+    in_rows = with_kernel.intersection(names) if "deep" not in names else set()
     kernel = {"kernel": deep.pop("kernel")} if in_rows and "kernel" in deep else {}
     deep |= {name: numbers_or_words(deep[name]) for name in deep.keys() & {"kernel"}}
     if asked is None or asked == "auto":
@@ -116,17 +121,17 @@ def _members(asked: str | None, deep: dict[str, Any]) -> Any:
                 f"settings of the deep model ({', '.join(deep)}) need it among `members`, such as `deep`."
             )
         return Deep(**deep) if deep else "auto"
-    unknown = [name for name in names if name not in kinds]
+    unknown = [name for name in names if name not in SETTINGS]
     if unknown:
         raise ValueError(
-            f"`members` must be auto, or some of {', '.join(kinds)}; got {unknown[0]!r}."
+            f"`members` must be auto, or some of {', '.join(SETTINGS)}; got {unknown[0]!r}."
         )
     if deep and "deep" not in names:
         raise ValueError(
             f"settings of the deep model ({', '.join(deep)}) need `deep` among `members`."
         )
     settings = {"deep": deep, **dict.fromkeys(in_rows, kernel)}
-    made = [(name, kinds[name](**settings.get(name, {}))) for name in names]
+    made = [(name, SETTINGS[name](**settings.get(name, {}))) for name in names]
     return made[0][1] if len(made) == 1 else made
 
 

@@ -20,19 +20,25 @@ def standings(fitted: Any) -> dict[str, Any]:
         >>> found["left_out"]["n_rows"], sorted(found["members"][0])
         (3, ['log_likelihood', 'name', 'seconds', 'weight'])
     """
+    from bochner.members.chosen_law import law_in_words
+
     members = [dataclasses.asdict(one) for one in _ranked(fitted)]
     counts = {name: int(value) for name, value in fitted.summary.items() if name == "n_rows"}
-    return {"members": members, "left_out": {**fitted.summary, **counts}}
+    left_out = {**fitted.summary, **counts}
+    return {"members": members, "left_out": left_out, "law": law_in_words(fitted)}
 
 
 def in_a_line(fitted: Any) -> dict[str, str]:
-    """Say how the whole did on rows left out, beside simple models; nothing where there were none."""
-    found = dict(fitted.summary)
+    """Say which law was chosen, and how the whole did on rows left out, beside simple models, where there were any."""
+    from bochner.members.chosen_law import law_in_words
+
+    law, found = law_in_words(fitted), dict(fitted.summary)
     if not found:
-        return {}
+        return {"law": law}
     beside = [f"{name} {found[name]:.4g}" for name in ("linear", "constant") if name in found]
     about = ", ".join([*beside, f"{found['n_rows']:,.0f} rows"])
-    return {"left-out log-likelihood": f"{found['log_likelihood']:.4g} ({about})"}
+    left_out = f"{found['log_likelihood']:.4g} ({about})"
+    return {"law": law, "left-out log-likelihood": left_out}
 
 
 def show_members(fitted: Any) -> None:

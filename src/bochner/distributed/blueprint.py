@@ -19,11 +19,10 @@ from bochner.gp.reparameterization import (
 )
 from bochner.inference.objectives import OBJECTIVES, AbstractObjective, Elbo
 from bochner.kernels import KERNELS, AbstractKernel
-from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
+from bochner.likelihoods import LIKELIHOODS
 from bochner.ops import AutomaticLayer, XlaLayer
 from bochner.posteriors.hyperparameters import THETAS
 
-_LIKELIHOODS = {**REGRESSION_LIKELIHOODS, **CLASSIFICATION_LIKELIHOODS}
 _REPARAMETERIZATIONS: dict[str, type[AbstractReparameterization]] = {
     "draw-weights": DrawWeights,
     "local": LocalReparameterization,
@@ -81,7 +80,7 @@ def described(
         "n_members": model.n_members,
         "d_in": _d_in(one),
         "feed_inputs": bool(one.feed_inputs),
-        "likelihood": _name(one.likelihood, _LIKELIHOODS, "likelihood"),
+        "likelihood": _name(one.likelihood, LIKELIHOODS, "likelihood"),
         "objective": _name(objective, OBJECTIVES, "objective"),
         "n_targets": n_targets,
         "reparameterization": _name(exact, _REPARAMETERIZATIONS, "reparameterization"),
@@ -113,7 +112,7 @@ def skeleton(blueprint: Mapping[str, Any]) -> DeepGP | Members:
         )
         for layer in blueprint["layers"]
     ]
-    likelihood = _LIKELIHOODS[blueprint["likelihood"]]
+    likelihood = LIKELIHOODS[blueprint["likelihood"]]
 
     def start(key: jax.Array) -> DeepGP:
         return DeepGP.start(

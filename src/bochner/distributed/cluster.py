@@ -85,7 +85,8 @@ def _handler_of_sigterm_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if before is not None:  # a handler that is not Python's cannot be given back
+            signal.signal(signal.SIGTERM, before)
 
 
 def _check_reachable(address: str) -> None:

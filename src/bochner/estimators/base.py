@@ -252,6 +252,19 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
                 stacklevel=4,
             )
 
+    def _warn_unless_finite(self, *predicted: np.ndarray) -> None:
+        wrong = np.zeros(len(predicted[0]), bool)
+        for values in predicted:
+            wrong |= ~np.isfinite(values.reshape(len(values), -1).sum(axis=1))
+        if np.any(wrong):
+            warnings.warn(
+                f"predictions of {int(wrong.sum()):,} of {len(wrong):,} rows are not finite, the first in row "
+                f"{int(wrong.argmax())}: do not use them. Check these rows, and that the model file is the one "
+                "that was saved.",
+                UserWarning,
+                stacklevel=4,
+            )
+
     def checked_rows(self, X: Any, y: Any) -> Rows:
         """Check rows with their targets, as fitted."""
         check_is_fitted(self)
@@ -314,7 +327,9 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         check_whole_number("n_samples", n_samples)
         X = self._checked_inputs(X)
         with self.on_device():
-            return self.fitted_.predictor.samples(X, n_samples, self._sampling_key(random_state))
+            drawn = self.fitted_.predictor.samples(X, n_samples, self._sampling_key(random_state))
+        self._warn_unless_finite(drawn)
+        return drawn
 
     def sample_functions(self, n: int = 1, random_state: Any = None) -> list[DrawnFunction]:
         """Draw functions: callables on raw inputs, the same wherever evaluated, and differentiable.

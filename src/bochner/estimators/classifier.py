@@ -7,7 +7,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
 from bochner.estimators.base import BaseDeepGP
-from bochner.fitting.inputs import check_labels, check_weights
+from bochner.fitting.inputs import (
+    check_labels,
+    check_size_of_weights,
+    check_weights,
+    plain_labels,
+)
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
 from bochner.members.predictors import AbstractClassifier
@@ -22,7 +27,8 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
 
     Args:
         members: as for `DeepGPRegressor`, like all that follows but for these:
-        likelihood: `"softmax"`, or `"bernoulli"` for two classes, of deep members.
+        likelihood: of deep members, by its name in `bochner.likelihoods.CLASSIFICATION_LIKELIHOODS`: `"softmax"`, or
+            `"bernoulli"` for two classes. `"auto"` is `"softmax"`.
         class_weight: `"balanced"`, or a dict of weights by class; multiplies `sample_weight`.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
         max_seconds: time for the whole fit.
@@ -56,7 +62,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         members: Any = "auto",
         *,
         preset="auto",
-        likelihood=None,
+        likelihood="auto",
         class_weight=None,
         max_seconds=None,
         warm_start=False,
@@ -98,11 +104,14 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             rows = np.array([source.classes[label] for label in task.labels])
             per_class = source.n_rows / (len(task.labels) * rows)
         self._weights_by_class = np.asarray(per_class, np.float64)
+        check_size_of_weights(self._weights_by_class)
         return task
 
     def _weights(self, y: Any, sample_weight: Any, X: np.ndarray) -> np.ndarray:
-        of_classes = compute_sample_weight(self.class_weight, np.asarray(y))
-        return check_weights(sample_weight, X) * of_classes
+        of_classes = compute_sample_weight(self.class_weight, plain_labels(y))
+        weights = check_weights(sample_weight, X) * of_classes
+        check_size_of_weights(weights)
+        return weights
 
     def _weights_of(self, y: np.ndarray, task: AbstractTask) -> np.ndarray:
         return self._weights_by_class[task.targets(y, y)[:, 0]]
@@ -149,7 +158,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         X = self._checked_inputs(X)
         with self.on_device():
-            return self._predictor.probabilities(X)
+            found = self._predictor.probabilities(X)
+        self._warn_unless_finite(found)
+        return found
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.

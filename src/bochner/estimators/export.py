@@ -1,7 +1,6 @@
 """The predictive function as a program of its own: StableHLO with a free batch size, and its schema as JSON."""
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
@@ -16,26 +15,21 @@ from jax import export as jax_export
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
-from bochner.exact.classes import ClassPart
-from bochner.exact.program import class_program, regression_program
-from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.json_forms import classes_to_json, json_ready
 from bochner.fitting.task import Classification, Regression
 from bochner.members.fitted import Fitted
-from bochner.members.parts import DeepPart, RowsPart
+from bochner.members.parts import RowsPart
 from bochner.members.predictors import (
     AbstractPredictor,
     SideBySide,
     StackClassifier,
     StackRegressor,
 )
-from bochner.prediction.statistics import Moments, Probabilities
-from bochner.rows.scaling import InputScaling
+from bochner.members.programs import LawProgram, program_of_deep, program_of_rows
 from bochner.system.saving import replace_file
 from bochner.version import __version__
 
 Program = Callable[[jax.Array], dict[str, jax.Array]]
-Parts = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
 
 FORMAT_VERSION = 1
 PLATFORMS = ("cpu", "cuda", "tpu")
@@ -192,7 +186,7 @@ def _predictive(predictor: AbstractPredictor, *, one_target: bool) -> Program:
 
         return mixture
     (fit,) = predictor.deep
-    moments_of_deep = _deep_program(fit)
+    moments_of_deep = program_of_deep(fit)
     if fit.task.classification:
         return lambda X: {"probabilities": moments_of_deep(X)[0]}
 
@@ -204,19 +198,20 @@ def _predictive(predictor: AbstractPredictor, *, one_target: bool) -> Program:
     return alone
 
 
-def _mixed(stack: StackRegressor | StackClassifier) -> Parts:
+def _mixed(stack: StackRegressor | StackClassifier) -> LawProgram:
     """Mix the programs of members: by the law of total variance, where they give moments."""
     shares, programs = [], []
-    rows = [
-        (w, p) for w, p in zip(stack.weights, stack.members, strict=True) if isinstance(p, RowsPart)
-    ]
-    if rows:
+    pairs = list(zip(stack.weights, stack.members, strict=True))
+    rows = [(weight, part) for weight, part in pairs if isinstance(part, RowsPart)]
+    if rows:  # which share what becomes of the columns
         weights = np.array([weight for weight, _ in rows])
-        programs.append(_rows_program([part for _, part in rows], weights / weights.sum()))
+        models, first = [part.part for _, part in rows], rows[0][1]
+        shared = program_of_rows(models, weights / weights.sum(), first.columns, first.extent)
+        programs.append(shared)
         shares.append(float(weights.sum()))
-    for weight, part in zip(stack.weights, stack.members, strict=True):
-        if isinstance(part, DeepPart):
-            programs.append(_deep_program(part.fit, one_target=True))
+    for weight, part in pairs:
+        if not isinstance(part, RowsPart):
+            programs.append(part.program())
             shares.append(float(weight))
 
     def mixture(X: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -226,64 +221,6 @@ def _mixed(stack: StackRegressor | StackClassifier) -> Parts:
         return jnp.asarray(mean), jnp.asarray(spread)
 
     return mixture
-
-
-def _rows_program(parts: list[RowsPart], weights: np.ndarray) -> Parts:
-    """Give mean and variance, or probabilities, of models in the space of rows."""
-    models, columns, extent = [one.part for one in parts], parts[0].columns, parts[0].extent
-    if isinstance(models[0], ClassPart):
-        classes = class_program(models, weights, columns)
-
-        def probabilities(X: jax.Array) -> tuple[jax.Array, jax.Array]:
-            found = classes(X)
-            return found, jnp.zeros_like(found)
-
-        return probabilities
-    moments = regression_program(models, weights, extent, columns)
-
-    def regression(X: jax.Array) -> tuple[jax.Array, jax.Array]:
-        mean, std = moments(X)
-        return mean, std**2
-
-    return regression
-
-
-def _deep_program(fit: DeepFit, *, one_target: bool = False) -> Parts:
-    """Give mean and variance, or probabilities, of a deep model."""
-    posterior, scale_inputs = fit.posterior(), _float32_scaling(fit.input_scaling)
-
-    def classification(X: jax.Array) -> tuple[jax.Array, jax.Array]:
-        found = posterior.at(Probabilities(), scale_inputs(X), {})
-        found = found / jnp.sum(found, axis=1, keepdims=True)
-        return found, jnp.zeros_like(found)
-
-    def regression(X: jax.Array) -> tuple[jax.Array, jax.Array]:
-        moments, scaling = posterior.at(Moments(), scale_inputs(X), {}), fit.target_scaling
-        center, scale = (jnp.float32(v)[None, :] for v in (scaling.center, scaling.scale))
-        mean = moments["mean"] * scale + center
-        variance = (moments["epistemic"] + moments["aleatoric"]) * scale**2
-        return (mean[:, 0], variance[:, 0]) if one_target else (mean, variance)
-
-    return classification if fit.task.classification else regression
-
-
-def _float32_scaling(scaling: InputScaling) -> Callable[[jax.Array], jax.Array]:
-    """Give the scaling for float32, with the center as a sum of two numbers, so that its digits are not lost."""
-    with np.errstate(over="ignore", under="ignore"):
-        high = scaling.center.astype(np.float32)
-        scale = scaling.scale.astype(np.float32)
-    if not np.all(np.isfinite(high) & np.isfinite(scale) & (scale > np.finfo(np.float32).tiny)):
-        raise ValueError(
-            "the inputs have columns that float32 cannot hold. Change their units, fit again, and export then."
-        )
-    rest = dataclasses.replace(
-        scaling,
-        center=(scaling.center - high.astype(np.float64)).astype(np.float32),
-        scale=scale,
-        knee=scaling.knee.astype(np.float32),
-        limit=scaling.limit.astype(np.float32),
-    )
-    return lambda X: rest(X - high[None, :])
 
 
 def _schema(fitted: Fitted, program: jax_export.Exported, name: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from bochner.estimators.base import BaseDeepGP
 from bochner.estimators.classifier import DeepGPClassifier
 from bochner.estimators.first_format import is_of_first_format, of_second_format
 from bochner.estimators.regressor import DeepGPRegressor
-from bochner.fitting.json_forms import json_ready, parameters_from, short, stored_parameters
+from bochner.estimators.stored_parameters import parameters_from, stored_parameters
+from bochner.fitting.json_forms import json_ready, short
 from bochner.members.storing import fitted_from_stored, fitted_to_stored
 from bochner.system.compiled_programs import keep_compiled_programs
 from bochner.system.saving import ModelFileError, read_arrays, write_arrays

@@ -6,6 +6,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.fitting.deep_fit import DeepFit
+from bochner.members.chosen_law import law_in_words
 from bochner.members.fitted import Fitted
 
 _OF_DEEP = {
@@ -30,6 +31,12 @@ class FoundMixin:
         """Mean log-likelihood of left-out rows under the whole, beside a constant and a linear model; how many rows."""
         check_is_fitted(self)
         return dict(self.fitted_.summary)
+
+    @property
+    def law_(self) -> str:
+        """What targets are taken for, and how laws of each shape did on rows left out, in words."""
+        check_is_fitted(self)
+        return law_in_words(self.fitted_)
 
     @property
     def total_weight_(self) -> float:

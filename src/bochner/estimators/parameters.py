@@ -11,7 +11,7 @@ from bochner.fitting.recipes import PRESETS
 from bochner.fitting.session import Session
 from bochner.fitting.settings import Deep
 from bochner.fitting.settling import Asked
-from bochner.members.fit import with_preset
+from bochner.members.fit import AUTO, with_preset
 from bochner.system.compiled_programs import keep_compiled_programs
 
 
@@ -23,7 +23,7 @@ class Parameters(BaseEstimator):
         members: Any = "auto",
         *,
         preset="auto",
-        likelihood=None,
+        likelihood="auto",
         max_seconds=None,
         warm_start=False,
         checkpoint=None,
@@ -118,4 +118,5 @@ class Parameters(BaseEstimator):
         )
         deep = self.members if isinstance(self.members, Deep) else Deep()
         deep = with_preset(deep, self.preset)
-        return Asked(deep, self.likelihood, seed, session, goes_on=bool(self.warm_start))
+        likelihood = None if self.likelihood == AUTO else self.likelihood
+        return Asked(deep, likelihood, seed, session, goes_on=bool(self.warm_start))

@@ -27,8 +27,11 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         members: `"auto"`; one of `Deep(...)`, `Exact(...)`, `Landmarks(...)`, `Linear()` and `Constant()`; or a list of
             pairs of a name and a member. Nested parameters go by `members__n_layers`, or by a member's name.
         preset: `"auto"`, or `"paper"` and `"paper-mnist"`: a deep model alone, with exactly the settings of the paper.
-        likelihood: law of the target: `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; the last two are
-            for deep models. None lets left-out rows decide whether noise varies.
+        likelihood: law of the target. `"auto"` looks whether all targets are on a lattice, such as whole numbers, and
+            lets left-out rows decide between equal noise, noise that varies and densities of free shape; `law_` says
+            what it chose, and why. Or one by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
+            `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; those without Gaussian noise are for deep
+            models.
         max_seconds: time for the whole fit, compilation included.
         warm_start: a deep model goes on from the fitted one at the next call of `fit`.
         checkpoint: folder in which the state of a deep model's training is kept, the last two times; it needs a
@@ -44,6 +47,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
     Attributes:
         members_: each member with the mean log-likelihood of rows that it left out, its weight and its seconds.
+        law_: what targets are taken for, and how laws of each shape did, in words.
         summary_: mean log-likelihood of left-out rows, beside a constant and a linear model.
         fitted_: all that predicts, as one value.
         config_: every setting of a deep member, with the value used.
@@ -112,15 +116,15 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         found = self._summary(X, ())
         return (found["mean"], found["std"]) if return_std else found["mean"]
 
-    def predict_summary(self, X: Any, quantiles: Any) -> dict[str, np.ndarray]:
+    def predict_summary(self, X: Any, quantiles: Any = ()) -> dict[str, np.ndarray]:
         """Predict `mean`, `std` and `quantiles` of y in one pass over the rows.
 
         Args:
             X: rows to predict.
-            quantiles: levels between 0 and 1.
+            quantiles: levels between 0 and 1; without any there are no `quantiles`.
         """
         found = self._summary(X, _checked_levels(quantiles))
-        return {name: found[name] for name in ("mean", "std", "quantiles")}
+        return {name: found[name] for name in ("mean", "std", "quantiles") if name in found}
 
     def predict_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Predict the two parts of the variance of y: epistemic (of the function) and aleatoric (of the noise).
@@ -156,6 +160,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         with self.on_device():
             found = self._predictor.summary(X, levels)
         found["std"] = np.sqrt(found["epistemic"] + found["aleatoric"])
+        self._warn_unless_finite(*found.values())
         return {name: self._regression.shaped(values) for name, values in found.items()}
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
@@ -193,7 +198,10 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
 
 
 def _checked_levels(quantiles: Any) -> np.ndarray:
-    levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-    if not np.all((levels > 0) & (levels < 1)):
+    try:
+        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
+    except (TypeError, ValueError):
+        levels = np.array([np.nan])
+    if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
         raise ValueError(f"`quantiles` must lie strictly between 0 and 1; got {quantiles!r}.")
     return levels

@@ -103,7 +103,7 @@ def class_parts(
         labels: the class of each, counted from zero.
         n_classes: how many classes there are.
         weights: of the rows, all positive; a row of weight w counts like w rows. Each counts once where None.
-        groups: rows of the same group are left out together; those with equal inputs where None.
+        groups: rows of the same group are left out together; each alone where None.
         kernel: the covariance of the sum; the one for tables where None.
         effort: what is spent on learning hyper-parameters.
         seed: of the sample of rows on which hyper-parameters are learned first, and of folds.
@@ -119,7 +119,8 @@ def class_parts(
         >>> part.kind, part.probabilities(columns([np.array([0.8, 2.4])])).round(1).tolist()
         ('sum', [[0.0, 1.0], [1.0, 0.0]])
     """
-    groups = rows.groups() if groups is None else np.unique(groups, return_inverse=True)[1]
+    alone = np.arange(len(labels))
+    groups = alone if groups is None else np.unique(groups, return_inverse=True)[1]
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
     parts = [frequency_part(labels, n_classes, weights)]
     if not rows.layout.n_axes or len(labels) < 3:

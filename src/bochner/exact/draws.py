@@ -15,12 +15,13 @@ import scipy.linalg
 from jaxtyping import Array
 
 from bochner.exact.classes import ClassPart
+from bochner.exact.densities import DensityPart
 from bochner.exact.encode_program import encoded, encoder
 from bochner.exact.landmarks import LandmarkProcess
 from bochner.exact.linear_algebra import half_solve, solve
 from bochner.exact.matrix import MatrixColumns
 from bochner.exact.parts import Part
-from bochner.exact.program import Given, moments_of_target
+from bochner.exact.program import Given, moments_of_density, moments_of_target
 from bochner.exact.rows import Rows
 
 _N_FEATURES = 2048
@@ -32,7 +33,7 @@ Draws = tuple[Callable[[np.random.Generator], Any], Callable[[Given, Any], Array
 
 
 def draw_functions(
-    part: Part | ClassPart,
+    part: Part | DensityPart | ClassPart,
     columns: MatrixColumns,
     extent: tuple[float, float],
     n: int,
@@ -64,6 +65,8 @@ def draw_functions(
     """
     if isinstance(part, ClassPart):
         draw, program = _classes(part)
+    elif isinstance(part, DensityPart):  # functions are taken as most probable
+        draw, program = _nothing, lambda given, _: moments_of_density(part, given)[0]
     else:
         draw, program = _target(part, extent)
     encode = encoder(columns)
@@ -78,9 +81,13 @@ def draw_functions(
     return [_of_rows(compiled, slopes, draw(rng)) for _ in range(n)]
 
 
+def _nothing(rng: np.random.Generator) -> None:
+    return None
+
+
 def _target(part: Part, extent: tuple[float, float]) -> Draws:
     if part.process is None:
-        return lambda rng: None, lambda given, _: moments_of_target(
+        return _nothing, lambda given, _: moments_of_target(
             part, jnp.zeros((given.n,)), jnp.full((given.n,), part.noise), extent
         )[0]
     # Tails widen the law as a whole, and so the function too.
@@ -99,7 +106,7 @@ def _target(part: Part, extent: tuple[float, float]) -> Draws:
 
 def _classes(part: ClassPart) -> Draws:
     if part.functions is None:
-        return lambda rng: None, lambda given, _: jnp.broadcast_to(
+        return _nothing, lambda given, _: jnp.broadcast_to(
             part.frequencies[None], (given.n, len(part.frequencies))
         )
     model: Any = part.functions

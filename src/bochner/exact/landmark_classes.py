@@ -65,7 +65,7 @@ def landmark_class_parts(
         n_classes: how many classes there are.
         judged: the rows by which parts are judged, in this order.
         weights: of the rows, all positive; a row of weight w counts like w rows. Each counts once where None.
-        groups: rows of the same group are left out together; those with equal inputs where None.
+        groups: rows of the same group are left out together; each alone where None.
         kernel: the covariance of the sum, in place of the one for tables and of the smooth one.
         effort: what is spent on learning hyper-parameters.
         sizes: which rows are used for what.
@@ -84,7 +84,8 @@ def landmark_class_parts(
         >>> part.probabilities(columns([np.array([1.5, 4.5])])).round(1).tolist()
         [[0.0, 1.0], [1.0, 0.0]]
     """
-    groups = rows.groups() if groups is None else np.unique(groups, return_inverse=True)[1]
+    alone = np.arange(len(labels))
+    groups = alone if groups is None else np.unique(groups, return_inverse=True)[1]
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
     sizes, effort = sizes or Sizes(), effort or Effort(all=15)
     sample = np.sort(np.random.default_rng(seed).permutation(len(rows))[: sizes.learned_from])

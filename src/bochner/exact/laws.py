@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import scipy.special
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bochner.exact.transforms import AbstractTransform, Standardized
 
@@ -39,6 +39,10 @@ class Law:
     scale: Float[np.ndarray, " n"]
     degrees: float = np.inf
     epistemic: Float[np.ndarray, "..."] = dataclasses.field(default_factory=lambda: np.zeros(()))
+
+    def at(self, index: Int[np.ndarray, " some"]) -> "Law":
+        """Give the laws of some of the rows."""
+        return dataclasses.replace(self, location=self.location[index], scale=self.scale[index])
 
     def log_density(self, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Compute the log density of one target a row."""

@@ -19,8 +19,8 @@ SMOOTH_KERNEL: AbstractKernel = RBF() + Linear() + Constant()
 """The same without steps."""
 LINEAR_KERNEL: AbstractKernel = Linear() + Constant()
 
-Kind = Literal["constant", "linear", "smooth", "sum"]
-"""Of a part: one law for all rows, a plane, smooth functions, or these with steps."""
+Kind = Literal["constant", "linear", "smooth", "sum", "density"]
+"""Of a part: one law for all rows, a plane, smooth functions, these with steps, or a density of free shape."""
 KERNELS: dict[Kind, AbstractKernel] = {
     "linear": LINEAR_KERNEL,
     "smooth": SMOOTH_KERNEL,
@@ -55,6 +55,7 @@ class Part:
         noise_model: what it is multiplied by at each row; None for one.
         tails: of the predictive law.
         left_out: log density of each judged training target when it is left out, in units of the target.
+        unseen: the law that says so.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Part:
     noise_model: NoiseModel | None = None
     tails: Tails = dataclasses.field(default_factory=Tails)
     left_out: Float[np.ndarray, " judged"] = dataclasses.field(default_factory=lambda: np.zeros(0))
+    unseen: Law | None = None
 
     def law(self, rows: Rows) -> Law:
         """Predict the target at each row."""
@@ -95,7 +97,7 @@ class Part:
         deviation = np.sqrt(variance)
         tails = Tails.learn((self.transform(y) - mean) / deviation, weights)
         law = Law(self.transform, mean, tails.factor * deviation, tails.degrees)
-        return dataclasses.replace(self, tails=tails, left_out=law.log_density(y))
+        return dataclasses.replace(self, tails=tails, left_out=law.log_density(y), unseen=law)
 
 
 def constant_part(

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from bochner.exact.classes import LEAST_PROBABILITY, ClassPart
+from bochner.exact.densities import DensityPart
 from bochner.exact.dirichlet import N_DRAWS, N_NODES
 from bochner.exact.encode_program import encoded, encoder
 from bochner.exact.landmarks import LandmarkProcess
@@ -47,7 +48,7 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def regression_program(
-    parts: Sequence[Part],
+    parts: Sequence[Part | DensityPart],
     weights: Float[np.ndarray, " parts"],
     extent: tuple[float, float],
     columns: MatrixColumns,
@@ -140,7 +141,7 @@ class Given:
     def moments(self, process: Any) -> tuple[Array, Array]:
         """Compute mean and variance of a function, without noise."""
         if isinstance(process, LandmarkProcess):
-            features, missing = self._features(process.landmarks)
+            features, missing = self.features(process.landmarks)
             leverages = features @ jnp.asarray(_inverse_of(process)).T
             return features @ process.weights, jnp.sum(leverages**2, axis=1) + missing
         cross = self.cross(process)
@@ -168,7 +169,8 @@ class Given:
         bounded = jnp.clip(self.mean(model.process), -BOUND, BOUND)
         return jnp.exp(bounded * model.deviation - model.level)
 
-    def _features(self, landmarks: Any) -> tuple[Array, Array]:
+    def features(self, landmarks: Any) -> tuple[Array, Array]:
+        """Compute the features of landmarks, and what they miss of the variance."""
         key = ("features", id(landmarks))
         if key not in self._made:
             features = self.cross(landmarks) @ jnp.asarray(_inverse_of(landmarks)).T
@@ -203,14 +205,28 @@ def _inverse_of(has_factor: Any) -> np.ndarray:
     return half_solve(factor, np.eye(len(factor)))
 
 
-def _moments(part: Part, given: Given, extent: tuple[float, float]) -> tuple[Array, Array]:
+def _moments(
+    part: Part | DensityPart, given: Given, extent: tuple[float, float]
+) -> tuple[Array, Array]:
     """Compute mean and variance of the target."""
+    if isinstance(part, DensityPart):
+        return moments_of_density(part, given)
     if part.process is None:
         location, variance = jnp.zeros((given.n,)), jnp.full((given.n,), part.noise)
     else:
         location, variance = given.moments(part.process)
         variance = variance + part.noise * given.noise(part.noise_model)
     return moments_of_target(part, location, variance, extent)
+
+
+def moments_of_density(part: DensityPart, given: Given) -> tuple[Array, Array]:
+    """Compute mean and variance of the target under a density of free shape."""
+    cells, shapes = part.cells, part.shapes
+    functions = given.features(part.landmarks)[0] @ part.weights
+    p = jax.nn.softmax(functions @ shapes.directions + np.log(shapes.frequencies)[None], axis=1)
+    mean = p @ cells.means
+    apart = (cells.means[None] - mean[:, None]) ** 2 + cells.variances[None]
+    return mean, jnp.sum(p * apart, axis=1)
 
 
 def moments_of_target(

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from bochner.exact.classes import ClassPart, ClassProcesses
+from bochner.exact.densities import DensityPart
 from bochner.exact.kernels import AbstractKernel
 from bochner.exact.kernels.stored import kernel_from_json, kernel_to_json
 from bochner.exact.landmark_classes import LandmarkClassProcesses
@@ -25,6 +26,8 @@ from bochner.exact.stored_arrays import (
     places_from,
     triangle_to_stored,
 )
+from bochner.exact.stored_density import FIELDS as _FIELDS_OF_DENSITIES
+from bochner.exact.stored_density import density_from_stored, density_to_stored
 from bochner.exact.stored_values import (
     number_from,
     tails_from_json,
@@ -48,16 +51,19 @@ _BUILDING_ERRORS = (
 _FIELDS_OF_PARTS = {
     "regression": {"name", "of", "transform", "process", "noise", "noise_model", "tails"},
     "classes": {"name", "of", "functions", "offsets", "frequencies", "temperature"},
+    "density": _FIELDS_OF_DENSITIES,
 }
+_KINDS = set(get_args(Kind)) - {"density"}
 _FIELDS_OF_FUNCTIONS = {
     "exact": {"covariance", "rows", "targets", "noise"},
     "landmarks": {"landmarks"},
 }
+AnyPart = Part | DensityPart | ClassPart
 _LISTS = ("rows", "covariances", "landmarks", "functions", "parts")
 
 
 def parts_to_stored(
-    parts: Sequence[Part | ClassPart],
+    parts: Sequence[AnyPart],
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Give all that models need to predict as named arrays and plain JSON; what several share is there once.
 
@@ -73,10 +79,7 @@ def parts_to_stored(
         True
     """
     writer = _Writer()
-    writer.lists["parts"] = [
-        writer.class_part(part) if isinstance(part, ClassPart) else writer.part(part)
-        for part in parts
-    ]
+    writer.lists["parts"] = [writer.any_part(place, part) for place, part in enumerate(parts)]
     # A model that could not be read again is refused while it is still there.
     parts_from_stored(writer.arrays, writer.lists)
     return writer.arrays, writer.lists
@@ -88,7 +91,7 @@ def parts_from_stored(
     *,
     layout: Layout | None = None,
     n_classes: int | None = None,
-) -> list[Part | ClassPart]:
+) -> list[AnyPart]:
     """Make the models that `parts_to_stored` took apart, or raise a `ModelFileError` that says what does not fit.
 
     Args:
@@ -99,7 +102,7 @@ def parts_from_stored(
     """
     try:
         reader = _Reader(StoredArrays(arrays), named(stored, set(_LISTS), "models"), layout)
-        parts = [reader.part(one) for one in reader.of("parts")]
+        parts = [reader.part(place, one) for place, one in enumerate(reader.of("parts"))]
         if not parts:
             raise ModelFileError("it holds no models.")
         reader.arrays.check_all_taken()
@@ -120,6 +123,16 @@ class _Writer:
         self.arrays: dict[str, np.ndarray] = {}
         self.lists: dict[str, list[Any]] = {name: [] for name in _LISTS}
         self.places: dict[Any, int] = {}
+
+    def any_part(self, place: int, part: AnyPart) -> dict[str, Any]:
+        if isinstance(part, ClassPart):
+            return self.class_part(part)
+        if isinstance(part, Part):
+            return self.part(part)
+        landmarks = self.landmarks(part.landmarks)
+        arrays, described = density_to_stored(f"model.{place}", part, landmarks)
+        self.arrays |= arrays
+        return described
 
     def part(self, part: Part) -> dict[str, Any]:
         process = None if part.process is None else self.functions([part.process])
@@ -245,10 +258,15 @@ class _Reader:
     def of(self, kind: str) -> list[Any]:
         return taken(self.stored, kind, list)
 
-    def part(self, stored: Any) -> Part | ClassPart:
+    def part(self, place: int, stored: Any) -> AnyPart:
         kind, stored = object_of_kind(stored, _FIELDS_OF_PARTS, "a model")
         name = taken(stored, "name", str, lambda v: len(v) <= 200, "short")
-        of = taken(stored, "of", str, lambda v: v in get_args(Kind), "a kind of model")
+        if kind == "density":
+            landmarks = self.landmarks[self._place(stored, "landmarks", len(self.landmarks))]
+            return density_from_stored(
+                self.arrays, f"model.{place}", name, stored["tails"], landmarks
+            )
+        of = taken(stored, "of", str, lambda v: v in _KINDS, "a kind of model")
         if kind == "classes":
             return self._class_part(name, of, stored)
         process = None

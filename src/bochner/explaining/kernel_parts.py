@@ -13,6 +13,7 @@ import scipy.linalg
 from jaxtyping import Float
 
 from bochner.exact.classes import ClassPart
+from bochner.exact.densities import DensityPart
 from bochner.exact.kernels import AbstractKernel, Constant, Sum
 from bochner.exact.landmarks import LandmarkProcess
 from bochner.exact.process import Process
@@ -72,6 +73,8 @@ def _processes(part: AbstractPart) -> list[Process | LandmarkProcess]:
     if not isinstance(part, RowsPart):
         return []
     model = part.part
+    if isinstance(model, DensityPart):
+        return []  # a density moves by more than one function
     if isinstance(model, ClassPart):
         return list(getattr(model.functions, "processes", ()))
     return [] if model.process is None else [model.process]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from bochner.fitting.deep_fit import key_for
 from bochner.members.fitted import Fitted
-from bochner.members.parts import AbstractPart, Function, RowsPart
+from bochner.members.parts import Function
 from bochner.members.predictors import (
     AbstractClassifier,
     AbstractPredictor,
@@ -111,13 +111,8 @@ def members_of(predictor: AbstractPredictor) -> list[Member]:
     if isinstance(predictor, DeepRegressor | DeepClassifier):
         return [Member("deep", 1.0, predictor)]
     assert isinstance(predictor, StackRegressor | StackClassifier)
-    kinds = [kind_of(part) for part in predictor.parts]
+    kinds = [part.kind for part in predictor.parts]
     return [_of_kind(predictor, kinds, kind) for kind in dict.fromkeys(kinds)]
-
-
-def kind_of(part: AbstractPart) -> str:
-    """Name the kind of a part."""
-    return part.part.kind if isinstance(part, RowsPart) else "deep"
 
 
 def _of_kind(stack: StackRegressor | StackClassifier, kinds: Sequence[str], kind: str) -> Member:

@@ -18,7 +18,7 @@ from bochner.gp.reparameterization import (
 )
 from bochner.inference.objectives import OBJECTIVES
 from bochner.kernels import KERNELS
-from bochner.likelihoods import REGRESSION_LIKELIHOODS
+from bochner.likelihoods import GAUSSIAN_NOISE
 from bochner.ops import PRECISIONS, AutomaticLayer
 from bochner.posteriors.hyperparameters import THETAS
 from bochner.rows.scaling import PREPROCESSINGS
@@ -32,7 +32,6 @@ _LEFT_OUT = "left-out"
 _CALIBRATIONS = (_LEFT_OUT, "none")
 _CLIPPED = "clipped"
 _GRADIENTS = ("exact", _CLIPPED)
-_GAUSSIAN_NOISE = [name for name, kind in REGRESSION_LIKELIHOODS.items() if kind.gaussian_noise]
 
 NEVER = "never"
 """As `theta_from` or `omega_from`: hold these parameters for the whole training."""
@@ -122,10 +121,10 @@ class Config:
 
     def _check_objective(self) -> None:
         if self.objective == "evidence":
-            if self.likelihood not in _GAUSSIAN_NOISE:
+            if self.likelihood not in GAUSSIAN_NOISE:
                 raise ValueError(
                     '`objective="evidence"` integrates the last layer out, which needs Gaussian noise: '
-                    f"`likelihood` must be one of {', '.join(map(repr, _GAUSSIAN_NOISE))}; got "
+                    f"`likelihood` must be one of {', '.join(map(repr, GAUSSIAN_NOISE))}; got "
                     f'{self.likelihood!r}. Use `objective="elbo"`.'
                 )
             if self.omega == "var-resampled":

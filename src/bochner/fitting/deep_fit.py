@@ -18,6 +18,7 @@ from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.prediction.statistics import ExpectedLogLikelihood, LogDensity, Posterior
 from bochner.rows.scaling import InputScaling, TargetScaling
+from bochner.system.forks import refuse_after_fork
 from bochner.training import Record
 
 _MAX_ROWS_FOR_BOUND = 10_000
@@ -33,6 +34,7 @@ def key_for(purpose: str, seed: int) -> jax.Array:
         >>> bool(key_for("train", 0) == key_for("predict", 0))
         False
     """
+    refuse_after_fork()
     # The generator is named, so that JAX's global choice of one cannot change a loaded model's predictions.
     key = jax.random.key(seed, impl="threefry2x32")
     return jax.random.fold_in(key, _PURPOSES.index(purpose))

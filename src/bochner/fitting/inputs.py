@@ -15,6 +15,8 @@ from sklearn.utils.validation import (
 from bochner.rows.scaling import rounding_alone
 
 _MOST_NAMED = 5
+_LARGEST, _SMALLEST = 1e100, 1e-100
+_LARGEST_WEIGHT, _SMALLEST_WEIGHT = 1e12, 1e-12
 
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
@@ -38,8 +40,40 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             "scikit-learn's OneHotEncoder."
         ) from error
     matrix = np.asarray(matrix)
-    _check_finite(matrix, _column_names(estimator, matrix.shape[1]))
+    names = _column_names(estimator, matrix.shape[1])
+    _check_finite(matrix, names)
+    check_units(matrix, names)
     return matrix
+
+
+def check_units(matrix: np.ndarray, names: Sequence[str], *, all_rows: bool = False) -> None:
+    """Refuse numbers whose squares a float64 cannot hold, or of which none is large enough for that.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.fitting.inputs import check_units
+        >>> check_units(np.array([[1.0], [1e200]]), ["mass"])
+        Traceback (most recent call last):
+        ValueError: mass holds 1e+200; numbers must lie within 1e+100. Give it in a larger unit.
+
+    Args:
+        matrix: finite numbers.
+        names: of the columns.
+        all_rows: whether what is tiny in all of these rows is refused, too.
+    """
+    largest = np.max(np.abs(matrix), axis=0, initial=0.0)
+    if np.any(largest > _LARGEST):
+        i = int(np.argmax(largest > _LARGEST))
+        raise ValueError(
+            f"{names[i]} holds {largest[i]:.6g}; numbers must lie within {_LARGEST:g}. Give it in a larger unit."
+        )
+    tiny = (largest > 0) & (largest < _SMALLEST)
+    if all_rows and np.any(tiny):
+        i = int(np.argmax(tiny))
+        raise ValueError(
+            f"{names[i]} holds nothing above {largest[i]:.6g}; some number must reach {_SMALLEST:g}. Give it in a "
+            "smaller unit."
+        )
 
 
 def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
@@ -66,6 +100,7 @@ def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
     _check_lengths(X, Y)
     Y = Y.reshape(len(Y), -1)
     _check_finite(Y, target_names(Y.shape[1]), what="y")
+    check_units(Y, target_names(Y.shape[1]))
     return Y
 
 
@@ -76,9 +111,33 @@ def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
     _check_lengths(X, y)
     if y.dtype == object:
         _check_none_missing(y)
+        y = plain_labels(y)
     if np.issubdtype(y.dtype, np.floating):
         _check_finite(y[:, None].astype(np.float64), ["y"], what="y")
     return y
+
+
+def plain_labels(y: Any) -> np.ndarray:
+    """Give labels that came as Python's objects in the type that all of them have.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.fitting.inputs import plain_labels
+        >>> plain_labels(np.array([1, 0], dtype=object)).dtype.kind
+        'i'
+        >>> plain_labels(np.array(["no", 0], dtype=object))
+        Traceback (most recent call last):
+        ValueError: y must hold labels of one type, text or numbers; got str and int. Give all of them as text.
+    """
+    y = np.asarray(y)
+    if y.dtype != object or all(isinstance(label, str) for label in y.flat):
+        return y
+    if all(isinstance(label, bool | int | float | np.bool_ | np.number) for label in y.flat):
+        return np.array(y.tolist())
+    found = list(dict.fromkeys(type(label).__name__ for label in y.flat))
+    raise ValueError(
+        f"y must hold labels of one type, text or numbers; got {' and '.join(found[:3])}. Give all of them as text."
+    )
 
 
 def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
@@ -91,7 +150,26 @@ def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"`sample_weight` must not be negative; got {weights[row]:g} in row {row}."
         )
+    check_size_of_weights(weights)
     return weights
+
+
+def check_size_of_weights(weights: np.ndarray) -> None:
+    """Refuse weights with which sums of float32 would overflow, or vanish.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.fitting.inputs import check_size_of_weights
+        >>> check_size_of_weights(np.array([1.0, 1e300]))
+        Traceback (most recent call last):
+        ValueError: the largest weight of a row must lie between 1e-12 and 1e+12; got 1e+300. Divide all by one number.
+    """
+    largest = np.max(weights, initial=0.0)
+    if not _SMALLEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+        raise ValueError(
+            f"the largest weight of a row must lie between {_SMALLEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}; got "
+            f"{largest:g}. Divide all by one number."
+        )
 
 
 def check_no_weights(sample_weight: Any) -> None:

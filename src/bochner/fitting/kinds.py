@@ -42,6 +42,7 @@ class Exact(BaseEstimator):
         kernel: a covariance in place of theirs: one of `bochner.exact.kernels`, or its text, which names columns, such
             as `"rbf(lat, lon) + category(route) * laplace('dep time')"`.
         varying_noise: whether noise that varies with the row is tried.
+        density: whether a density of free shape is tried.
 
     Example:
         >>> import numpy as np
@@ -58,6 +59,7 @@ class Exact(BaseEstimator):
 
     kernel: Any = None
     varying_noise: Any = True
+    density: Any = True
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -72,6 +74,7 @@ class Landmarks(BaseEstimator):
         n_landmarks: how many at most.
         n_learned_from: rows of the sample.
         varying_noise: whether noise that varies with the row is tried.
+        density: whether a density of free shape is tried.
 
     Example:
         >>> import numpy as np
@@ -86,3 +89,4 @@ class Landmarks(BaseEstimator):
     n_landmarks: Any = 2000
     n_learned_from: Any = 1000
     varying_noise: Any = True
+    density: Any = True

@@ -11,10 +11,8 @@ from bochner.gp.members import Members, start_members
 from bochner.gp.model import DeepGP
 from bochner.inference.calibration import calibrate
 from bochner.inference.conditioning import condition_last_layer
-from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS
+from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, LIKELIHOODS
 from bochner.rows.table import Table, TrainingData
-
-_LIKELIHOODS = {**REGRESSION_LIKELIHOODS, **CLASSIFICATION_LIKELIHOODS}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +41,7 @@ class ModelSpec:
 
     def start(self, Y: np.ndarray, *, key: jax.Array) -> DeepGP | Members:
         """Start the model, its likelihood with initial values for scaled targets Y."""
-        config, likelihood = self.config, _LIKELIHOODS[self.config.likelihood]
+        config, likelihood = self.config, LIKELIHOODS[self.config.likelihood]
         d_out = likelihood.n_functions(self.n_outputs)
 
         def one(key: jax.Array) -> DeepGP:

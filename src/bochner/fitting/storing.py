@@ -12,15 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from bochner.fitting.config import Config
+from bochner.fitting.declared import declared
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.recipes import PRESETS
 from bochner.fitting.spec import ModelSpec
 from bochner.fitting.task import AbstractTask
 from bochner.rows.scaling import InputScaling, TargetScaling
+from bochner.system.forks import refuse_after_fork
 from bochner.system.saving import ModelFileError
 from bochner.system.taking import listed, taken
-from bochner.training import Record
 from bochner.training.checkpoints import named_arrays, named_leaves
+from bochner.training.progress import checked_record
 
 FIELDS = {"config", "n_steps", "elbo", "total_weight", "trained_weight", "history"}
 """What the JSON of a deep model has."""
@@ -30,6 +32,11 @@ _STRUCTURE = (
     "n_layers", "width", "n_random_features", "kernel", "ard", "frequencies", "omega", "feed_inputs",
     "likelihood", "residual", "objective", "calibration", "n_members", "theta", "theta_deviation",
 )  # fmt: skip
+_ADDED_LATER = {
+    name: field.metadata["older"]
+    for name, field in declared().items()
+    if field.metadata["older"] is not None
+}
 _SCALING_NAMES = {
     f"{kind}.{field.name}"
     for kind, scaling in (("input", InputScaling), ("target", TargetScaling))
@@ -66,11 +73,14 @@ def deep_from_stored(
     arrays: Mapping[str, np.ndarray], stored: Mapping[str, Any], task: AbstractTask
 ) -> DeepFit:
     """Make the model that `deep_to_stored` took apart, or raise a `ModelFileError` that says what does not fit."""
+    refuse_after_fork()
     if stored.keys() != FIELDS:
         raise ModelFileError(f"a deep model lacks or adds {listed(stored.keys() ^ FIELDS)}.")
     config = _config_from(stored, task, sum(array.size for array in arrays.values()))
-    if config.likelihood == "bernoulli" and task.n_outputs != 2:
-        raise ModelFileError(f"its likelihood does not fit {task.n_outputs} classes.")
+    try:
+        task.check_likelihood(config.likelihood)
+    except ValueError as error:
+        raise ModelFileError(f"its likelihood does not fit its task: {error}") from error
     input_scaling = _scaling_from(arrays, "input", InputScaling)
     target_scaling = _scaling_from(arrays, "target", TargetScaling)
     if len(target_scaling.center) != task.n_columns:
@@ -88,7 +98,7 @@ def deep_from_stored(
         input_scaling=input_scaling,
         target_scaling=target_scaling,
         model=_model_from(arrays, spec),
-        history=tuple(_record_from(record) for record in taken(stored, "history", list)),
+        history=tuple(checked_record(record) for record in taken(stored, "history", list)),
         n_steps=taken(stored, "n_steps", int, _is_count, "a count"),
         elbo=taken(stored, "elbo", float),
         **weights,
@@ -137,7 +147,7 @@ def _with_settings_added_later(config: Mapping[str, Any]) -> dict[str, Any]:
     n_layers = config.get("n_layers")
     many = isinstance(n_layers, int) and n_layers >= _CLIPPED_WITHOUT_A_CHOICE
     gradients = "clipped" if many else "exact"
-    return {"precision": "float32", "calibration": "none", "gradients": gradients, **config}
+    return {**_ADDED_LATER, "gradients": gradients, **config}
 
 
 def _is_setting(value: Any) -> bool:
@@ -150,17 +160,6 @@ def _is_setting(value: Any) -> bool:
 
 def _is_count(value: int) -> bool:
     return 0 <= value < 2**63
-
-
-def _record_from(record: Any) -> dict[str, Any]:
-    fields = {field.name: field for field in dataclasses.fields(Record)}
-    if not isinstance(record, dict) or not record.keys() <= fields.keys():
-        raise ModelFileError(f"its history holds no record: {reprlib.repr(record)}.")
-    for name, field in fields.items():
-        if name in record or field.default is dataclasses.MISSING:
-            taken(record, name, field.type)
-    taken(record, "step", int, _is_count, "a count")
-    return record
 
 
 _IN_RANGE: dict[str, Callable[[np.ndarray], np.ndarray]] = {

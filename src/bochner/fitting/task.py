@@ -12,7 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from bochner.fitting.inputs import check_labels, check_targets, target_names, warn_of_rounding
+from bochner.fitting.inputs import (
+    check_labels,
+    check_targets,
+    plain_labels,
+    target_names,
+    warn_of_rounding,
+)
 from bochner.likelihoods import (
     CLASSIFICATION_LIKELIHOODS,
     REGRESSION_LIKELIHOODS,
@@ -149,7 +155,14 @@ class Classification(AbstractTask):
     @classmethod
     def of(cls, y: Any, remedy: str = "Check that the right column is the target.") -> Any:
         """Note the classes of the first fit; `remedy` is for where there is only one."""
-        check_classification_targets(y)
+        y = plain_labels(y)
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            raise ValueError(
+                "y must name classes, but holds numbers with fractions or several columns. Use DeepGPRegressor for "
+                f"numbers; for classes give one whole number or text a row. ({str(error).split('.')[0]}.)"
+            ) from error
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
@@ -181,9 +194,10 @@ class Classification(AbstractTask):
         return index[:, None].astype(np.int32)
 
     def check_likelihood(self, likelihood: str) -> None:  # noqa: D102
-        if likelihood == "bernoulli" and len(self.classes) != 2:
+        wanted = CLASSIFICATION_LIKELIHOODS[likelihood].n_classes
+        if wanted not in (None, len(self.classes)):
             raise ValueError(
-                f"likelihood='bernoulli' is for two classes; y has {len(self.classes)}. "
+                f"likelihood={likelihood!r} is for {wanted} classes; y has {len(self.classes)}. "
                 "Use likelihood='softmax'."
             )
 

@@ -15,6 +15,9 @@ class AbstractLikelihood(eqx.Module):
     location_scale: ClassVar[bool] = False
     """Whether standardized targets are as good as raw ones; if so the estimators standardize them."""
 
+    discrete: ClassVar[bool] = False
+    """Whether targets are counts."""
+
     @staticmethod
     @abstractmethod
     def n_functions(n_targets: int) -> int:
@@ -45,9 +48,6 @@ class AbstractLikelihood(eqx.Module):
 class AbstractRegressionLikelihood(AbstractLikelihood):
     """A likelihood of numbers, with moments and a distribution function."""
 
-    discrete: ClassVar[bool] = False
-    """Whether targets are whole numbers."""
-
     gaussian_noise: ClassVar[bool] = False
     """Whether targets are Gaussian around the first functions, with a variance that the others alone decide."""
 
@@ -75,6 +75,9 @@ class AbstractRegressionLikelihood(AbstractLikelihood):
 
 class AbstractClassificationLikelihood(AbstractLikelihood):
     """A likelihood of class indices, held in a single integer column."""
+
+    n_classes: ClassVar[int | None] = None
+    """How many classes there must be; any number where None."""
 
     @abstractmethod
     def log_probabilities(self, F: Float[Array, "batch d_out"]) -> Float[Array, "batch classes"]:

@@ -1,5 +1,7 @@
 """Two classes through one function."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +19,8 @@ class Bernoulli(AbstractClassificationLikelihood):
         >>> jnp.exp(Bernoulli().log_probabilities(jnp.zeros((1, 1)))).tolist()
         [[0.5, 0.5]]
     """
+
+    n_classes: ClassVar[int | None] = 2
 
     @classmethod
     def from_targets(cls, Y: np.ndarray, noise_variance: float) -> "Bernoulli":  # noqa: D102

@@ -9,12 +9,12 @@ from jaxtyping import Float
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.held_out import HeldOutRows
 from bochner.fitting.judging import OwnRows
+from bochner.fitting.rows import Rows
 from bochner.fitting.settings import Deep
 from bochner.fitting.settling import Asked
 from bochner.fitting.training import fit_deep
 from bochner.members.parts import DeepPart
 from bochner.members.training import FOLDS_BELOW, Candidate, Training
-from bochner.prediction.statistics import LogDensity
 
 
 def deep_candidates(name: str, deep: Deep, training: Training) -> list[Candidate]:
@@ -29,7 +29,7 @@ def deep_candidates(name: str, deep: Deep, training: Training) -> list[Candidate
         )
         asked = _asked(deep, training)
         fit = fit_deep(asked, training.rows, training.task, held_out=held_out, named=training.named)
-        left_out = fit.log_density(training.judged_rows)
+        left_out = _log_density(fit, training.judged_rows, training)
     return [Candidate(name, DeepPart(fit), left_out, time.monotonic() - begun)]
 
 
@@ -52,7 +52,12 @@ def _by_folds(deep: Deep, training: Training) -> tuple[DeepFit, Float[np.ndarray
     n_draws = len(replicates) // n_folds
     for fold in range(n_folds):
         alone = type(fit.model).of(replicates[fold * n_draws : (fold + 1) * n_draws])  # pyright: ignore[reportAttributeAccessIssue]
-        rows = fit.scaled(training.rows[folds == fold])
-        posterior = fit.posterior(model=alone)
-        left_out[folds == fold] = posterior.map_rows(LogDensity(), rows.X, Y=rows.Y)
-    return fit, left_out - fit.target_scaling.log_jacobian
+        own = dataclasses.replace(fit, model=alone)
+        left_out[folds == fold] = _log_density(own, training.rows[folds == fold], training)
+    return fit, left_out
+
+
+def _log_density(fit: DeepFit, rows: Rows, training: Training) -> Float[np.ndarray, " n"]:
+    if training.lattice is None:
+        return fit.log_density(rows)
+    return training.lattice.log_density(DeepPart(fit).law(rows.X), rows.Y[:, 0])

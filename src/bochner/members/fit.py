@@ -12,23 +12,24 @@ from bochner.exact.kernels import Inputs
 from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.held_out import HeldOutRows, Named
-from bochner.fitting.kinds import Constant, Exact, Landmarks, Linear
+from bochner.fitting.inputs import check_units, target_names
 from bochner.fitting.rows import Rows
 from bochner.fitting.settings import Deep
 from bochner.fitting.settling import Asked
 from bochner.fitting.sources import Reader
 from bochner.fitting.task import AbstractTask, Classification, Regression
 from bochner.fitting.training import fit_deep, fit_more, fit_stream, go_on
+from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, GAUSSIAN_NOISE
 from bochner.members.auto import Named as NamedMembers
 from bochner.members.fitted import Fitted
+from bochner.members.kinds import SETTINGS
 from bochner.members.predictors import AbstractRegressor, SideBySide
 from bochner.members.stack import Stacked, fit_alone, fit_stack
 from bochner.members.training import Sources, Training
 from bochner.tables.encoding import Encoder
 
 AUTO = "auto"
-_KINDS = (Constant, Linear, Exact, Landmarks, Deep)
-_MIXABLE = (None, "gaussian", "heteroscedastic", "softmax", "bernoulli")
+_MIXABLE = (None, *GAUSSIAN_NOISE, *CLASSIFICATION_LIKELIHOODS)
 """Laws that members of other kinds than `Deep` can be mixed with."""
 
 _MOST_BACKGROUND = 200
@@ -94,16 +95,17 @@ def chosen_members(members: Any, asked: Asked) -> Deep | NamedMembers | None:
         return None
     if isinstance(members, Deep):
         return with_preset(members, asked.preset)
-    if isinstance(members, _KINDS):
+    kinds = tuple(SETTINGS.values())
+    if isinstance(members, kinds):
         return ((type(members).__name__.lower(), members),)
     try:
         named = tuple((name, member) for name, member in members)
     except (TypeError, ValueError):
         named = ()
-    if not named or not all(isinstance(n, str) and isinstance(m, _KINDS) for n, m in named):
-        kinds = ", ".join(kind.__name__ for kind in _KINDS)
+    if not named or not all(isinstance(n, str) and isinstance(m, kinds) for n, m in named):
+        names = ", ".join(kind.__name__ for kind in kinds)
         raise ValueError(
-            f'`members` must be "auto", one of {kinds}, or a list of pairs of a name and one of these; got {members!r}.'
+            f'`members` must be "auto", one of {names}, or a list of pairs of a name and one of these; got {members!r}.'
         )
     if len({name for name, _ in named}) < len(named):
         raise ValueError(f"the names of `members` must differ; got {[name for name, _ in named]}.")
@@ -160,6 +162,7 @@ def fit(
     if not isinstance(chosen, Deep):
         _check_can_be_mixed(asked, task)
     named = form.named(rows.X.shape[1])
+    _check_units(rows, named)
     kept = rows.weights > 0
     training = Training(
         rows[kept],
@@ -191,7 +194,8 @@ def fit(
 
 def fit_deep_alone(asked: Asked, deep: DeepFit, judged: Training | None) -> Stacked:
     """Put a deep model in its place; several targets are not compared with simple models."""
-    comparable = deep.task.n_columns == 1 and deep.config.likelihood != "poisson"
+    counts = deep.task.likelihoods[deep.config.likelihood].discrete
+    comparable = deep.task.n_columns == 1 and not counts
     return fit_alone(asked, deep, judged if comparable else None)
 
 
@@ -223,7 +227,9 @@ def fit_rows_to_come(
         )
     if before is None or before.alone is None:
         asked = dataclasses.replace(asked, deep=chosen)
-        deep = fit_deep(asked, rows, task, named=form.named(rows.X.shape[1]))
+        named = form.named(rows.X.shape[1])
+        _check_units(rows, named)
+        deep = fit_deep(asked, rows, task, named=named)
     else:
         deep = fit_more(asked, before.alone, rows)
     return fitted_alone(asked, deep, rows, form)
@@ -248,6 +254,7 @@ def fit_large(
         )
     asked = dataclasses.replace(asked, deep=chosen or asked.deep)
     named = form.named(sample.X.shape[1])
+    _check_units(sample, named)
     deep, held_out = fit_stream(asked, sample, n_rows, batches, task, given=validation, named=named)
     # The sample may hold a few of the rows held out, of so many that they teach a simple model nothing.
     sources = form.sources(sample.X.shape[1])
@@ -256,6 +263,12 @@ def fit_large(
     with asked.session.on_device():
         stacked = fit_deep_alone(asked, deep, judged)
     return _fitted(stacked, task, sample, asked, form)
+
+
+def _check_units(rows: Rows, named: Named) -> None:
+    check_units(rows.X, named.columns, all_rows=True)
+    targets = [named.target] if named.target else target_names(rows.Y.shape[1])
+    check_units(rows.Y, targets, all_rows=True)
 
 
 def _fit_each_target(chosen: NamedMembers | None, training: Training, form: Form) -> Fitted:

@@ -63,7 +63,7 @@ class Fitted:
     @property
     def n_rows_held(self) -> int:
         """How many training rows it holds, encoded, for models in the space of rows and for effects of columns."""
-        held = [part.n_rows_held for part in self.predictor.in_rows]
+        held = [part.n_rows_held for part in self.predictor.parts]
         return max([len(self.background), *held])
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bochner.exact.classes import class_parts
+from bochner.exact.densities import density_parts
 from bochner.exact.kernels import AbstractKernel, parse
 from bochner.exact.landmark_classes import landmark_class_parts
 from bochner.exact.landmark_regression import landmark_parts
@@ -21,8 +22,8 @@ from bochner.system.threads import blas_on_one_thread
 _KINDS = {
     Constant: ("constant",),
     Linear: ("linear",),
-    Exact: ("smooth", "sum"),
-    Landmarks: ("smooth", "sum"),
+    Exact: ("smooth", "sum", "density"),
+    Landmarks: ("smooth", "sum", "density"),
 }
 _WITHOUT_VARYING_NOISE = "gaussian"
 
@@ -67,11 +68,17 @@ def _parts(members: list[Any], kinds: tuple[str, ...], training: Training) -> li
         )
     y = rows.Y[:, 0]
     if landmarks is None:
-        parts = regression_parts(training.encoded, y, **common, **noise)
-        return _of_judged_rows(parts, training)
-    return landmark_parts(
-        training.encoded, y, training.judged, sizes=_sizes(landmarks), **common, **noise
-    )
+        parts = _of_judged_rows(regression_parts(training.encoded, y, **common, **noise), training)
+    else:
+        parts = landmark_parts(
+            training.encoded, y, training.judged, sizes=_sizes(landmarks), **common, **noise
+        )
+    if asked.likelihood is None and all(getattr(one, "density", True) for one in members):
+        del common["kernel"]
+        parts += density_parts(
+            training.encoded, y, parts, training.judged, lattice=training.lattice, **common
+        )
+    return parts
 
 
 def _resolved(kernel: Any, training: Training) -> AbstractKernel:
@@ -87,7 +94,13 @@ def _resolved(kernel: Any, training: Training) -> AbstractKernel:
 
 def _of_judged_rows(parts: list[Any], training: Training) -> list[Any]:
     """Keep what exact models say of left-out rows for those by which all members are judged."""
-    return [dataclasses.replace(part, left_out=part.left_out[training.judged]) for part in parts]
+    judged = training.judged
+    if training.task.classification:
+        return [dataclasses.replace(part, left_out=part.left_out[judged]) for part in parts]
+    return [
+        dataclasses.replace(part, left_out=part.left_out[judged], unseen=part.unseen.at(judged))
+        for part in parts
+    ]
 
 
 def _sizes(landmarks: Landmarks) -> Sizes:
@@ -104,12 +117,11 @@ def _judged(part: Any, training: Training, seconds: float) -> Candidate:
     """Judge a model by what it said of each judged row when that was left out, or by given rows."""
     targets = training.rows.Y
     member = RowsPart(training.columns, part, (float(targets.min()), float(targets.max())))
-    own = training.judged_rows.Y[:, 0]
     if training.task.classification:
+        own = training.judged_rows.Y[:, 0]
         p = part.left_out if training.given is None else member.probabilities(training.given.X)
         left_out = np.log(p[np.arange(len(own)), own])
-    elif training.given is None:
-        left_out = part.left_out
     else:
-        left_out = member.law(training.given.X).log_density(own)
+        is_given = training.given is not None
+        left_out = training.judge(member.law(training.given.X) if is_given else part.unseen)
     return Candidate(part.name, member, np.asarray(left_out), seconds)

@@ -11,10 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from bochner.exact.lattice import Lattice
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.rows import Rows
 from bochner.members.laws import Mixture
 from bochner.members.parts import AbstractPart, DeepPart, Function, RowsPart, deep_functions
+from bochner.members.whole_numbers import Rounded
 from bochner.prediction.statistics import (
     AbstractStatistic,
     Moments,
@@ -174,12 +176,20 @@ class _Stack(AbstractPredictor):
         return [next(drawn[i]) for i in chosen]
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class StackRegressor(_Stack, AbstractRegressor):
-    """A mixture of members for one target."""
+    """A mixture of members for one target.
 
-    def law(self, X: Float[np.ndarray, "n d"]) -> Mixture:
+    Attributes:
+        lattice: to which the mixture is rounded, where targets are on one.
+    """
+
+    lattice: Lattice | None = None
+
+    def law(self, X: Float[np.ndarray, "n d"]) -> Mixture | Rounded:
         """Predict the law of the target at each row."""
-        return Mixture(self.weights, [part.law(X) for part in self.parts])
+        law = Mixture(self.weights, [part.law(X) for part in self.parts])
+        return law if self.lattice is None else Rounded(law, self.lattice)
 
     def summary(self, X, levels=()):  # noqa: D102
         pieces: list[dict[str, np.ndarray]] = []

@@ -11,11 +11,10 @@ import numpy as np
 from bochner.exact.stacking import mixed, stack
 from bochner.fitting.judging import Judged, WorseThanSimplerModelWarning
 from bochner.fitting.kinds import Constant, Exact, Landmarks, Linear
-from bochner.fitting.settings import Deep
 from bochner.fitting.settling import Asked
 from bochner.members.auto import Named, auto_members, simple_members
-from bochner.members.deep import deep_candidates
 from bochner.members.in_rows import rows_candidates
+from bochner.members.kinds import kind_of
 from bochner.members.predictors import (
     AbstractPredictor,
     DeepClassifier,
@@ -67,14 +66,16 @@ class Stacked:
 
 def fit_stack(members: Named | None, training: Training) -> Stacked:
     """Fit members, those of the table's size where None, and weigh them by the density of what they left out."""
+    training = training.on_its_lattice()
     named = auto_members(training) if members is None else members
     found: list[Candidate] = []
     for prefix, together in _learned_together(named):
         candidates = rows_candidates(together, training)
         found += [dataclasses.replace(one, name=f"{prefix}{one.name}") for one in candidates]
     for name, member in named:
-        if isinstance(member, Deep) and (not found or _has_time(training)):
-            found += deep_candidates(name, member, training)
+        kind = kind_of(member)
+        if kind is not None and (not found or _has_time(training)):
+            found += kind.candidates(name, member, training)
     # Of two rows, say, there is no covariance to learn.
     found = found or rows_candidates([one for _, one in simple_members()], training)
     return _weighed(found, training)
@@ -107,8 +108,11 @@ def _weighed(found: list[Candidate], training: Training) -> Stacked:
     # As in the members, the size of all weights together says nothing.
     weights = stack(left_out, rows.weights / np.mean(rows.weights))
     kept = np.flatnonzero(weights)
-    kind = StackClassifier if training.task.classification else StackRegressor
-    predictor = kind(tuple(found[i].part for i in kept), weights[kept])  # pyright: ignore[reportArgumentType]
+    parts: Any = tuple(found[i].part for i in kept)
+    if training.task.classification:
+        predictor: AbstractPredictor = StackClassifier(parts, weights[kept])
+    else:
+        predictor = StackRegressor(parts, weights[kept], training.lattice)
     shares = rows.weights / rows.weights.sum()
     standings = tuple(
         Standing(one.name, float(shares @ left_out[:, i]), float(weights[i]), one.seconds)

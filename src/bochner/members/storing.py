@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from bochner.exact.lattice import Lattice
 from bochner.exact.matrix import MatrixColumns
+from bochner.exact.stored_arrays import numbers_from
 from bochner.exact.storing import parts_from_stored, parts_to_stored
 from bochner.fitting.json_forms import classes_from, classes_to_json
-from bochner.fitting.storing import deep_from_stored, deep_to_stored
+from bochner.fitting.storing import deep_to_stored
 from bochner.fitting.task import AbstractTask, Classification, Regression
 from bochner.members.fitted import Fitted
-from bochner.members.parts import AbstractPart, DeepPart, RowsPart
+from bochner.members.kinds import KINDS
+from bochner.members.parts import AbstractPart, AbstractStoredPart, DeepPart, RowsPart
 from bochner.members.predictors import (
     AbstractPredictor,
     DeepClassifier,
@@ -31,7 +34,9 @@ _FIELDS = {
     "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
 }  # fmt: skip
 _MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
+_LARGEST_TARGET = 1e150
 _SUMMARY = {"log_likelihood", "n_rows", "constant", "linear"}
+_IN_ROWS = "rows"
 
 Arrays = dict[str, np.ndarray]
 
@@ -155,12 +160,14 @@ def _stack_to_stored(stack: StackRegressor | StackClassifier) -> tuple[Arrays, d
     """Models in the space of rows are stored together, as they share rows."""
     arrays, parts, in_rows = {}, [], [one for one in stack.parts if isinstance(one, RowsPart)]
     for number, part in enumerate(stack.parts):
-        if isinstance(part, DeepPart):
-            own, described = deep_to_stored(part.fit)
-            arrays |= _prefixed(f"part.{number}.", own)
-            parts.append({"kind": "deep", "deep": described})
+        if isinstance(part, RowsPart):
+            parts.append({"kind": _IN_ROWS})
         else:
-            parts.append({"kind": "rows"})
+            assert isinstance(part, AbstractStoredPart)
+            own, described = part.to_stored()
+            arrays |= _prefixed(f"part.{number}.", own)
+            name = next(name for name, kind in KINDS.items() if type(part) is kind.part)
+            parts.append({"kind": name, name: described})
     described = None
     if in_rows:
         own, models = parts_to_stored([one.part for one in in_rows])
@@ -168,7 +175,10 @@ def _stack_to_stored(stack: StackRegressor | StackClassifier) -> tuple[Arrays, d
         columns = in_rows[0].columns.to_json()
         described = {"models": models, "columns": columns, "extent": list(in_rows[0].extent)}
     weights = [float(weight) for weight in stack.weights]
-    return arrays, {"kind": "stack", "weights": weights, "parts": parts, "rows": described}
+    stored = {"kind": "stack", "weights": weights, "parts": parts, "rows": described}
+    if isinstance(stack, StackRegressor) and stack.lattice is not None:
+        stored["lattice"] = [stack.lattice.start, stack.lattice.step]
+    return arrays, stored
 
 
 def _predictor_from(
@@ -177,9 +187,7 @@ def _predictor_from(
     kind = stored.get("kind")
     if kind == "deep":
         named(stored, {"kind", "deep"}, "a deep model")
-        fit = deep_from_stored(arrays, taken(stored, "deep", dict), task)
-        if fit.d_in != d_in:
-            raise ModelFileError(f"a deep model takes {fit.d_in} columns where there are {d_in}.")
+        fit = DeepPart.from_stored(arrays, taken(stored, "deep", dict), task, d_in).fit
         return DeepClassifier(fit) if task.classification else DeepRegressor(fit)
     if kind == "side by side":
         named(stored, {"kind", "targets"}, "several targets")
@@ -198,7 +206,8 @@ def _predictor_from(
 def _stack_from(
     arrays: Arrays, stored: dict[str, Any], task: AbstractTask, d_in: int
 ) -> AbstractPredictor:
-    named(stored, {"kind", "weights", "parts", "rows"}, "a stack")
+    fields = {"kind", "weights", "parts", "rows"}
+    named(stored, fields | ({"lattice"} & stored.keys()), "a stack")
     if task.n_columns != 1:
         raise ModelFileError("a stack is for one target.")
     described = taken(stored, "parts", list, lambda v: 0 < len(v) <= _MOST_MEMBERS, "not empty")
@@ -212,24 +221,36 @@ def _stack_from(
         in_rows = _rows_parts_from(_own(arrays, "rows."), stored["rows"], task, d_in)
     waiting, parts = iter(in_rows), []
     for number, one in enumerate(described):
-        if not isinstance(one, dict) or one.get("kind") not in ("deep", "rows"):
+        kind = one.get("kind") if isinstance(one, dict) else None
+        if not isinstance(kind, str) or kind not in (_IN_ROWS, *KINDS):
             raise ModelFileError("one of its members is of no known kind.")
-        if one["kind"] == "rows":
+        if kind == _IN_ROWS:
             part: AbstractPart | None = next(waiting, None)
             if part is None:
                 raise ModelFileError("it lacks one of its members.")
         else:
-            own = _own(arrays, f"part.{number}.")
-            fit = deep_from_stored(own, taken(one, "deep", dict), task)
-            if fit.d_in != d_in:
-                raise ModelFileError(f"a member takes {fit.d_in} columns where there are {d_in}.")
-            part = DeepPart(fit)
+            own, described = _own(arrays, f"part.{number}."), taken(one, kind, dict)
+            part = KINDS[kind].part.from_stored(own, described, task, d_in)
         parts.append(part)
     if next(waiting, None) is not None:
         raise ModelFileError("it has a member without weight.")
     _check_none_left(arrays)
-    kind = StackClassifier if task.classification else StackRegressor
-    return kind(tuple(parts), np.array(weights))
+    if task.classification:
+        if "lattice" in stored:
+            raise ModelFileError("a stack for classes has a lattice.")
+        return StackClassifier(tuple(parts), np.array(weights))
+    return StackRegressor(tuple(parts), np.array(weights), _lattice_from(stored.get("lattice")))
+
+
+def _lattice_from(stored: Any) -> Lattice | None:
+    if stored is None:
+        return None
+    start, step = numbers_from(
+        stored, 2, -_LARGEST_TARGET, _LARGEST_TARGET, "start and step of a lattice"
+    )
+    if not step > 0:
+        raise ModelFileError("the step of its lattice is not above zero.")
+    return Lattice(float(start), float(step))
 
 
 def _rows_parts_from(arrays: Arrays, stored: Any, task: AbstractTask, d_in: int) -> list[RowsPart]:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from bochner.exact import rows as exact_rows
 from bochner.exact.folds import folds_of_groups
 from bochner.exact.kernels import Inputs
+from bochner.exact.lattice import Continuous, Lattice
 from bochner.exact.matrix import MatrixColumns
 from bochner.exact.sizes import whole_groups
 from bochner.fitting.held_out import Named
@@ -35,10 +36,11 @@ class Training:
         task: of the target.
         sources: which columns of the matrix belong together.
         asked: likelihood, seed and session of the call; its settings are those of no member.
-        groups: the group of each row, which leaves as a whole; None where only equal rows belong together.
+        groups: the group of each row, which leaves as a whole; None where none are given.
         given: rows to judge by in place of training rows.
         named: names for messages.
         called: the columns as a user calls them, for kernels; by their places where None.
+        lattice: on which all targets are, where their law is rounded to it.
     """
 
     rows: Rows
@@ -49,6 +51,18 @@ class Training:
     given: Rows | None = None
     named: Named = dataclasses.field(default_factory=Named)
     called: Inputs | None = None
+    lattice: Lattice | None = None
+
+    def on_its_lattice(self) -> "Training":
+        """Find the lattice of the targets, if they have one and no law is asked for."""
+        if self.task.classification or self.asked.likelihood is not None:
+            return self
+        return dataclasses.replace(self, lattice=Lattice.found(self.rows.Y[:, 0]))
+
+    def judge(self, law: Continuous) -> Float[np.ndarray, " judged"]:
+        """Compute the log density of the judged targets under a law of them that has not seen them."""
+        y = self.judged_rows.Y[:, 0]
+        return law.log_density(y) if self.lattice is None else self.lattice.log_density(law, y)
 
     @property
     def inputs(self) -> Inputs:
@@ -67,10 +81,16 @@ class Training:
 
     @functools.cached_property
     def group_numbers(self) -> Int[np.ndarray, " n"]:
-        """The number of each row's group."""
-        if self.groups is None:
-            return self.encoded.groups()
-        return np.unique(self.groups, return_inverse=True)[1]
+        """The number of each row's group: as given, else rows with equal inputs, or of classes each row alone.
+
+        Equal rows are mostly copies in regression, which say nothing of a new row. Classes of equal rows
+        are draws of the same probabilities, and only rows that know their equals can show that these are too certain.
+        """
+        if self.groups is not None:
+            return np.unique(self.groups, return_inverse=True)[1]
+        if self.task.classification:
+            return np.arange(len(self.rows))
+        return self.encoded.groups()
 
     @functools.cached_property
     def judged(self) -> Int[np.ndarray, " judged"]:

@@ -322,4 +322,5 @@ def _padded(array: np.ndarray) -> Array:
     missing = CHUNK_ROWS - len(array)
     widths = [(0, missing)] + [(0, 0)] * (array.ndim - 1)
     dtype = np.float32 if np.issubdtype(array.dtype, np.floating) else np.int32
-    return jnp.asarray(np.pad(array.astype(dtype), widths))
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, as it should
+        return jnp.asarray(np.pad(array.astype(dtype), widths))

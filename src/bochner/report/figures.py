@@ -233,8 +233,10 @@ def learning_figure(learning: dict[str, Any]) -> str:
             axes.plot(steps[known], judged[known], label="held-out MNLL", **held_out)
         # The first records can be orders of magnitude above the rest and would flatten it.
         later = np.concatenate([values[len(values) // 10 :] for values in (bound, judged[known])])
-        low, high = float(np.nanmin(later)), float(np.nanmax(later))
-        axes.set_ylim(low - 0.05 * (high - low) - 1e-3, high + 0.15 * (high - low) + 1e-3)
+        later = later[np.isfinite(later)]
+        if len(later):
+            low, high = float(np.min(later)), float(np.max(later))
+            axes.set_ylim(low - 0.05 * (high - low) - 1e-3, high + 0.15 * (high - low) + 1e-3)
         axes.set_xlabel("training step")
         axes.legend(loc="upper right")
     return drawing.svg

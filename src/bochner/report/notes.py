@@ -235,12 +235,17 @@ def kinds_of_uncertainty(epistemic_share: float) -> Note:
 
 
 def gain_over_constant(
-    mnll: float, constant_mnll: float | None, error: float, constant_error: float, *, classes: bool
+    mnll: float | None,
+    constant_mnll: float | None,
+    error: float,
+    constant_error: float,
+    *,
+    classes: bool,
 ) -> Note:
     """Compare with predicting the same for every row: the mean and deviation of y, or the share of each class.
 
     Args:
-        mnll: of the model.
+        mnll: of the model; None where it is not finite.
         constant_mnll: of the constant prediction; None where it has none, as y is constant.
         error: RMSE or error rate of the model.
         constant_error: the same of the constant prediction.
@@ -254,6 +259,12 @@ def gain_over_constant(
     topic = "Usefulness"
     if constant_mnll is None:
         return Note(topic, "info", "All targets are equal, so there is nothing to compare with.")
+    if mnll is None:
+        text = (
+            "Some rows cannot be, as the model sees it: their log-likelihood is not finite. Check whether they are of "
+            "the same kind, and in the same units, as those it was fitted to."
+        )
+        return Note(topic, "attention", text)
     gain = constant_mnll - mnll
     if gain < WORTHWHILE:
         text = (
@@ -272,21 +283,25 @@ def gain_over_constant(
     return Note(topic, "good", f"{found}. {likelihood}")
 
 
-def left_out_rows(found: Mapping[str, float]) -> Note | None:
+def left_out_rows(found: Mapping[str, float | None]) -> Note | None:
     """Compare with simple models on rows that the fit has left out; say nothing where it has left out none.
 
     Args:
-        found: mean log-likelihood of these rows under the fit, a constant and a linear model, and their number.
+        found: mean log-likelihood of these rows under the fit, a constant and a linear model, and their number; None
+            where one is not finite.
 
     Example:
         >>> from bochner.report.notes import left_out_rows
         >>> left_out_rows({"log_likelihood": -1.0, "linear": -1.5, "constant": -2.0, "n_rows": 90}).verdict
         'good'
     """
-    simple = {name: found[name] for name in ("constant", "linear") if name in found}
+    simple = {name: found[name] for name in ("constant", "linear") if found.get(name) is not None}
     if "log_likelihood" not in found or not simple:
         return None
     own, best = found["log_likelihood"], max(simple.values())
+    if own is None:
+        text = "Of rows that were left out of the fit, the log-likelihood is not finite: do not rely on this model."
+        return Note("Left-out rows", "attention", text)
     beside = " and ".join(f"{value:.4g} under a {name} one" for name, value in simple.items())
     text = (
         f"On {found['n_rows']:,.0f} rows that were left out of the fit, the mean log-likelihood is {own:.4g}, beside "
@@ -334,8 +349,11 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
 def _convergence_note(learning: dict[str, Any] | None) -> Note | None:
     if learning is None:
         return None
-    judged = [value for value in learning["held_out_mnll"] if value is not None]
-    return convergence(learning["bound"], judged)
+    bound, judged = (
+        [value for value in learning[name] if value is not None]
+        for name in ("bound", "held_out_mnll")
+    )
+    return convergence(bound, judged)
 
 
 def _interval_notes(

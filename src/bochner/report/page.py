@@ -71,7 +71,7 @@ def render_page(data: dict[str, Any]) -> str:
         metrics=[_metric(entry) for entry in data["metrics"]],
         marks=_MARKS,
         kinds=tables.kinds_table(data["kinds"], classes=classes),
-        members=tables.members_table(data["members"]),
+        members=tables.members_table(data["members"], data["fit"]["law"]),
         matrix=tables.confusion_matrix(*confusions) if confusions and few else None,
         confusions=tables.frequent_confusions(*confusions) if confusions and not few else None,
         figures=figures_of(data),

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 from bochner.estimators import DeepGPRegressor
+from bochner.likelihoods import REGRESSION_LIKELIHOODS
 from bochner.prediction import metrics
 
 N_WORST = 10
@@ -27,7 +28,8 @@ def number_findings(
     log_prob = np.asarray(model.log_prob(X, y))
     worst = np.argsort(log_prob, kind="stable")[:N_WORST]
     chosen = _chosen(len(observed))
-    counts = model.likelihood == "poisson"
+    asked_for = REGRESSION_LIKELIHOODS.get(model.likelihood)
+    counts = asked_for is not None and asked_for.discrete
     mean = np.asarray(model.predict(X)).reshape(-1)
     epistemic, aleatoric = (float(np.mean(part)) for part in model.predict_variance(X[chosen]))
     predictions = _predictions(model, X, observed, chosen)

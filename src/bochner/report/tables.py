@@ -38,7 +38,7 @@ class Table:
     kind: str = ""
 
 
-def members_table(members: Sequence[dict[str, Any]]) -> Table | None:
+def members_table(members: Sequence[dict[str, Any]], law: str) -> Table | None:
     """List the members with their weights; nothing where one deep model was not compared with any."""
     if len(members) < 2:
         return None
@@ -53,7 +53,7 @@ def members_table(members: Sequence[dict[str, Any]]) -> Table | None:
     ]
     caption = (
         "Predictions are the mixture of the members by these weights. The mean log-likelihood is that of rows that "
-        "each member had left out."
+        f"each member had left out. The law: {law}."
     )
     head = ["member", "weight", "left-out log-likelihood", "seconds"]
     return Table("Which members predict", head, rows, caption)
@@ -61,7 +61,8 @@ def members_table(members: Sequence[dict[str, Any]]) -> Table | None:
 
 def kinds_table(kinds: Sequence[dict[str, Any]], *, classes: bool) -> Table | None:
     """Put each kind of member that has weight beside the whole, on the rows of the report."""
-    if len(kinds) < 2:
+    n_with_the_whole = len(kinds)
+    if n_with_the_whole < 3:
         return None
     write = percent if classes else number
     rows = [

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import stat
 import uuid
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _PROBE = bytes(4096)
+_HIDDEN = re.compile(r"\.[0-9a-f]{32}\.partial")
 
 
 class Destination:
@@ -137,6 +139,23 @@ def try_writing(folder: Path) -> None:
             file.write(_PROBE)
             _flush(file)
         path.unlink()
+
+
+def remove_partial_files(folder: Path) -> None:
+    """Remove what processes that were killed while they wrote have left in a folder that is nobody else's.
+
+    Example:
+        >>> import pathlib, tempfile, uuid
+        >>> from bochner.system.destination import remove_partial_files
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> (folder / f".{uuid.uuid4().hex}.partial").touch()
+        >>> remove_partial_files(folder)
+        >>> list(folder.iterdir())
+        []
+    """
+    for path in folder.glob(".*.partial"):
+        if _HIDDEN.fullmatch(path.name) and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

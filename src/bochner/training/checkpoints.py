@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from bochner.system.destination import remove_partial_files
+from bochner.system.locks import lock_now
 from bochner.system.saving import ModelFileError, read_arrays, write_arrays
 
 KIND = "checkpoint"
@@ -78,11 +80,12 @@ class Checkpoints:
         """Keep the folder for one training at a time; the system gives it free when the process ends, however."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / _LOCK).open("ab") as lock:
-            if not _locked(lock.fileno()):
+            if not lock_now(lock.fileno()):
                 raise CheckpointError(
                     f"another training is under way with {self.folder}. Wait for its end, or choose another folder."
                 )
             self._check_unused()
+            remove_partial_files(self.folder)  # of a process that was killed while it wrote
             yield
 
     def _check_unused(self) -> None:
@@ -146,7 +149,8 @@ class Checkpoints:
     def _paths(self) -> list[Path]:
         if not self.folder.is_dir():
             return []
-        return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+        found = (path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+        return sorted(path for path in found if not path.is_dir())
 
     def _check(self, path: Path, header: dict[str, Any]) -> None:
         found = header.get("fingerprint") if header.get("kind") == KIND else None
@@ -165,18 +169,6 @@ class Checkpoints:
                     f"{path} belongs to another training: {name} was {then!r} and is {now!r} now. Use the settings and "
                     "data of the first run, or another folder."
                 )
-
-
-def _locked(handle: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # only Unix has it
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def named_arrays(prefix: str, tree: PyTree) -> dict[str, np.ndarray]:

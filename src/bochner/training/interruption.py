@@ -18,7 +18,8 @@ class StopRequest:
 def listen_for_stop() -> Iterator[StopRequest]:
     """Note SIGINT (Ctrl-C) and SIGTERM instead of ending at once; a second one ends at once.
 
-    Only the main thread hears signals; elsewhere none is noted.
+    Only the main thread hears signals; elsewhere none is noted. Nor is one that a program around Python (R, Julia,
+    uWSGI) handles itself: Python could not give it back.
 
     Example:
         >>> import os, signal
@@ -32,7 +33,8 @@ def listen_for_stop() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    found = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: handler for number, handler in found.items() if handler is not None}
 
     def note(number, _):
         request.signal = number
@@ -40,7 +42,7 @@ def listen_for_stop() -> Iterator[StopRequest]:
             signal.signal(known, handler)
 
     try:
-        for number in _SIGNALS:
+        for number in before:
             signal.signal(number, note)
         yield request
     finally:

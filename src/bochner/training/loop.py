@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,11 +28,13 @@ from bochner.training.checkpoints import (
     named_arrays,
 )
 from bochner.training.chunk import ChunkInputs, State, chunk_capacity
+from bochner.training.clock import Clock
 from bochner.training.engine import AbstractEngine, OneDevice
 from bochner.training.interruption import listen_for_stop
 from bochner.training.moments import Moment, copied, holds_long_gradients, moments_to_stored
 from bochner.training.progress import AbstractCallback, Record
 from bochner.training.recorder import HeldOut, Recorder
+from bochner.training.resuming import MOMENTS, Kept
 from bochner.training.stages import Plan, Stage, trainable
 
 # One flat update of all parameters: a pass over one vector instead of several small ones a leaf. The
@@ -158,12 +159,10 @@ class _Run:
         self.batch_size = self.steps.batch_size
         self.scale, self.total_weight = data.n_rows / self.batch_size, data.total_weight
 
-        self.started = time.monotonic()
-        self.seconds, self.halvings = 0.0, 0
+        self.clock, self.halvings = Clock(settings.budget, engine), 0
         self.now = self._begin(model, 0, settings.plan.stage(0, 0.0))
         # A moment is trusted only once a bound computed from it came out finite.
         self.trusted = self.fresh = self.now.copied()
-        self.seconds_per_step: float | None = None
 
     def to_the_end(self) -> Trained:
         """Run all chunks, and give the result."""
@@ -184,7 +183,7 @@ class _Run:
             fraction = self._fraction()
             self._enter(self.settings.plan.stage(self.now.step, fraction))
             n_steps, state, bound = self._run_one_chunk(fraction)
-            self._look_at_the_clock()
+            self.clock.look()
             if not _is_finite(bound):
                 self._recover()
                 continue
@@ -198,7 +197,7 @@ class _Run:
 
     def _settle_the_last_step(self) -> bool:
         """Tell whether there is more to do; where the last update was a bad one, go back and do it again."""
-        self._look_at_the_clock()
+        self.clock.look()
         if self.recorder.is_hopeless:
             return False
         if self.now.step == 0 or self._fraction() < 1.0:
@@ -218,14 +217,7 @@ class _Run:
         return eqx.combine(self.now.state.average, self.now.held)
 
     def _fraction(self) -> float:
-        return self.settings.budget.fraction(self.now.step, self.seconds)
-
-    def _look_at_the_clock(self) -> None:
-        self.seconds = self._agreed_time(time.monotonic() - self.started)
-
-    def _agreed_time(self, seconds: float) -> float:
-        """Where time decides something, all processes take the first one's."""
-        return seconds if self.settings.budget.max_seconds is None else self.engine.agreed(seconds)
+        return self.clock.fraction(self.now.step)
 
     def _begin(self, model: DeepGP | Members, step: int, stage: Stage) -> Moment:
         # Copies, since the chunk overwrites its buffers and the caller's model must stay whole.
@@ -244,17 +236,14 @@ class _Run:
             # The optimizer starts anew: its averages for leaves that were held are not those of a run-in one.
             self.now = self._begin(self._model(), now.step, stage)
         self.fresh = self.now.copied()
-        self.seconds_per_step = None
+        self.clock.enter_stage()
 
     def _run_one_chunk(self, fraction: float) -> tuple[int, State, Bound]:
-        known = self.seconds_per_step is not None
         inputs, n_steps = self._chunk_inputs(fraction, self._step_size())
-        started = time.monotonic()
+        started = self.clock.now
         state, bound = self.engine.run(inputs, self.now.state, self.now.step)
         values = _floats(bound)
-        # The first chunk of a stage compiles, which says nothing about the steps.
-        taken = self._agreed_time((time.monotonic() - started) / n_steps)
-        self.seconds_per_step = taken if known else math.inf
+        self.clock.note_chunk(self.clock.now - started, n_steps)
         return n_steps, state, values
 
     def _bound_now(self) -> Bound:
@@ -300,17 +289,16 @@ class _Run:
     def _steps_to_events(self, fraction: float) -> list[int]:
         """Steps to what must fall on the end of a chunk: stage changes, new rows, records, the end of the budget."""
         budget, step = self.settings.budget, self.now.step
-        events = self.settings.plan.steps_to_next(step, budget)
-        of_table = self.engine.steps_of_table(self.steps, step)
-        if of_table is not None:
-            events.append(of_table)
-        if budget.max_seconds is not None:
-            # Time is looked at between chunks only, so a chunk must not take long.
-            per_step = math.inf if self.seconds_per_step is None else self.seconds_per_step
-            events.append(max(int(budget.max_seconds / budget.n_records / per_step), 1))
         next_record = (math.floor(fraction * budget.n_records + 1e-9) + 1) / budget.n_records
         to_record = budget.steps_to(min(next_record, 1.0), step)
-        return events if to_record is None else [*events, max(to_record, 1)]
+        events = [
+            *self.settings.plan.steps_to_next(step, budget),
+            self.engine.steps_of_table(self.steps, step),
+            # Time is looked at between chunks only, so a chunk must not take long.
+            self.clock.steps_to_look(),
+            None if to_record is None else max(to_record, 1),
+        ]
+        return [steps for steps in events if steps is not None]
 
     def _step_size(self) -> float:
         return self.settings.learning_rate * 0.5**self.halvings
@@ -323,7 +311,7 @@ class _Run:
             self.recorder.judge(mnll, lambda: copied(self._result()))
         rate = self._step_size() * float(self.settings.schedule(jnp.asarray(fraction)))
         self.recorder.keep(Record(
-            step=self.now.step, seconds=time.monotonic() - self.started, fraction=fraction,
+            step=self.now.step, seconds=self.clock.now, fraction=fraction,
             stage=str(self.now.stage), learning_rate=rate, elbo=float(bound.elbo), ell=float(bound.ell),
             kl=float(bound.kl),
             held_out_mnll=mnll,
@@ -374,14 +362,13 @@ class _Run:
 
     def _write_checkpoint(self) -> None:
         assert self.checkpoints is not None
-        arrays, described = moments_to_stored(
-            {"now": self.now, "trusted": self.trusted, "fresh": self.fresh}
-        )
+        moments = (self.now, self.trusted, self.fresh)
+        arrays, described = moments_to_stored(dict(zip(MOMENTS, moments, strict=True)))
         if self.recorder.best is not None:
             arrays |= named_arrays("best", self.recorder.best)
         header = {
             "moments": described,
-            "seconds": time.monotonic() - self.started,
+            "seconds": self.clock.now,
             "halvings": self.halvings,
             **self.recorder.to_header(),
         }
@@ -391,15 +378,15 @@ class _Run:
         if checkpoint is None:
             return
         arrays, header = checkpoint
-        model = self._model()
-        found = {}
-        for name, stored in header["moments"].items():
-            like = self._begin(model, stored["step"], Stage(**stored["stage"]))
-            found[name] = like.filled(name, arrays, self.engine.everywhere)
-        self.now, self.trusted, self.fresh = (found[name] for name in ("now", "trusted", "fresh"))
-        self.started = time.monotonic() - header["seconds"]
-        self.halvings = header["halvings"]
-        self.recorder.restore(header, lambda: filled("best", model, arrays))
+        plan, model = self.settings.plan, self._model()
+        kept = Kept.of(header, (plan.n_mc, plan.n_mc_final), _MAX_HALVINGS)
+        self.now, self.trusted, self.fresh = (
+            self._begin(model, *kept.moments[name]).filled(name, arrays, self.engine.everywhere)
+            for name in MOMENTS
+        )
+        self.clock.go_on_from(kept.seconds)
+        self.halvings = kept.halvings
+        self.recorder.restore(kept, lambda: filled("best", model, arrays))
 
 
 def _floats(bound: Bound) -> Bound:

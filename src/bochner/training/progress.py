@@ -1,9 +1,10 @@
 """What happens between chunks on the host: records of the training, and those who listen to them."""
 
 import dataclasses
+import reprlib
 import sys
 import time
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from rich.progress import (
     BarColumn,
@@ -14,6 +15,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from bochner.system.saving import ModelFileError
+from bochner.system.taking import taken
 from bochner.system.terminal import PlainConsole, harmless
 
 
@@ -42,6 +45,18 @@ class Record:
     ell: float
     kl: float
     held_out_mnll: float | None = None
+
+
+def checked_record(record: Any) -> dict[str, Any]:
+    """Check the fields of a record that comes from a file, or raise a `ModelFileError`."""
+    fields = {field.name: field for field in dataclasses.fields(Record)}
+    if not isinstance(record, dict) or not record.keys() <= fields.keys():
+        raise ModelFileError(f"its history holds no record: {reprlib.repr(record)}.")
+    for name, field in fields.items():
+        if name in record or field.default is dataclasses.MISSING:
+            taken(record, name, field.type)
+    taken(record, "step", int, lambda step: 0 <= step < 2**63, "a count")
+    return record
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.inference.bound import Bound
 from bochner.training.progress import AbstractCallback, Record
+from bochner.training.resuming import Kept
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,10 +102,9 @@ class Recorder:
             "without_improvement": self.without_improvement,
         }
 
-    def restore(self, header: dict[str, Any], best: Callable[[], Any]) -> None:
+    def restore(self, kept: Kept, best: Callable[[], Any]) -> None:
         """Go on from what a checkpoint has kept."""
-        self.history = [Record(**record) for record in header["history"]]
-        self.pending = [(n_steps, Bound(*bound)) for n_steps, *bound in header["pending"]]
-        self.without_improvement = header["without_improvement"]
-        if header["best_mnll"] is not None:
-            self.best, self.best_mnll = best(), header["best_mnll"]
+        self.history, self.pending = kept.history, kept.pending
+        self.without_improvement = kept.without_improvement
+        if kept.best_mnll is not None:
+            self.best, self.best_mnll = best(), kept.best_mnll
