@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from bochner.estimators import DeepGPClassifier, DeepGPRegressor, fit_together, load
     from bochner.fitting.kinds import Constant, Exact, Landmarks, Linear
     from bochner.fitting.settings import Deep
+    from bochner.tables.source import open_table
 
 # Imported when asked for, since JAX and scikit-learn take a second, which `bochner --help` need not wait for.
 _PLACES = {
@@ -22,6 +23,7 @@ _PLACES = {
     "Linear": "bochner.fitting.kinds",
     "fit_together": "bochner.estimators",
     "load": "bochner.estimators",
+    "open_table": "bochner.tables.source",
 }
 
 respect_thread_limits()
@@ -49,4 +51,5 @@ __all__ = [
     "__version__",
     "fit_together",
     "load",
+    "open_table",
 ]

@@ -32,13 +32,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", self.state["sends_on_to"])
             self.end_headers()
-            return
+            return None
         start = 0
         if asked and self.state["resumes"]:
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
             if start >= len(self.state["content"]):
                 self.send_error(416)
-                return
+                return None
         body = self.state["content"][start:]
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", self.state["length"] or str(len(body)))

@@ -165,3 +165,48 @@ def test_a_part_without_a_name_is_refused():
     )
     with pytest.raises(ValueError, match="Own has no name"):
         described(model, DrawWeights(), 1)
+
+
+class OvertakenAtFirst(Worker):
+    """A worker during whose first gradient, as it compiles, the other one makes an update."""
+
+    def __init__(self, overtake, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.overtake = overtake
+
+    def _gradient(self, parameters, ticket):
+        found = super()._gradient(parameters, ticket)
+        if self.overtake is not None:
+            self.overtake(found[0])
+            self.overtake = None
+        return found
+
+
+@pytest.mark.parametrize("overtaken", [True, False])
+def test_a_new_worker_drops_a_gradient_of_parameters_from_before_it_was_ready(overtaken):
+    (inputs, state), loop = one_chunk(DrawWeights()), Loop()
+    shard = ParameterShard()
+    shard.load(1, np.asarray(ravel_pytree(state.learned)[0]), None, version=0)
+    coordinator = Coordinator([Handle(shard)], 2, None, False)
+    loop.wait(coordinator.begin(1, program_of(inputs, state.learned, n_targets=1), 0))
+    factors, key = np.full(N_STEPS, RATE, np.float32), np.asarray(jax.random.key_data(KEY))
+    loop.begin(coordinator.advance(N_STEPS, factors, key, 1))
+    loop.wait(coordinator.ticket(1, 0))
+
+    def update(gradient):
+        shard.stage((1, 0, 0), gradient)
+        assert loop.wait(coordinator.push((1, 0, 0), 1, 0, [0.0] * 3))[0] == "accepted"
+
+    settings = {"n_workers": 2, "batch_size": BATCH, "seed": list(SEED), "spool": None}
+    rows = inputs.table
+    columns = [np.asarray(column) for column in (rows.X, rows.Y, rows.weights)]
+    worker = OvertakenAtFirst(
+        update if overtaken else None, 0, 0, Handle(coordinator), [Handle(shard)], settings, *columns,
+        wait=loop.wait,
+    )  # fmt: skip
+    assert worker.work_once()
+    assert worker.work_once()
+    report = loop.wait(coordinator.report())
+    loop.close()
+    assert report["staleness"] == {"0": 2}, "no gradient was applied to parameters that had moved on"
+    assert report["updates_of_worker"] == ([1, 1] if overtaken else [2, 0])

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
 from tests.estimators.problems import SMALL
 
 SETTINGS = SMALL | {"max_steps": 1000}
+SHALLOW = SMALL | {"max_steps": 400, "n_layers": 1}
 
 
 def test_heteroscedastic_noise_is_found_where_it_is():
@@ -52,6 +54,34 @@ def test_counts_have_whole_quantiles_that_cover_them():
     np.testing.assert_allclose(model.predict(X).mean(), y.mean(), rtol=0.15)
     rate = np.exp(1.0 + X[:, 0])
     assert np.corrcoef(model.predict(X), rate)[0, 1] > 0.95
+
+
+def test_counts_that_vary_more_than_poisson_ones_are_predicted_as_by_their_own_law():
+    generator = np.random.default_rng(0)
+    X = generator.uniform(-2, 2, size=(400, 1))
+    rate = np.exp(1.0 + X[:, 0])
+    y = generator.poisson(rate * generator.gamma(1.5, 1 / 1.5, size=400)).astype(float)
+    model = deep_regressor(**SHALLOW, likelihood="negative-binomial").fit(X[:200], y[:200])
+    found = model.evaluate(X[200:], y[200:])
+    own = stats.nbinom(1.5, 1.5 / (1.5 + rate[200:])).logpmf(y[200:])
+    assert found["mnll"] < -own.mean() + 0.1
+    assert found["mnll"] < -stats.poisson(rate[200:]).logpmf(y[200:]).mean() - 0.1
+    assert 0.85 < found["coverage_90"] < 1
+    quantiles = model.predict_quantiles(X, [0.05, 0.95])
+    np.testing.assert_array_equal(quantiles, np.round(quantiles))
+
+
+def test_positive_targets_have_positive_quantiles_that_cover_them():
+    generator = np.random.default_rng(0)
+    X = generator.uniform(-2, 2, size=(400, 1))
+    mean = np.exp(X[:, 0])
+    y = mean * generator.gamma(2.0, 0.5, size=400)
+    model = deep_regressor(**SHALLOW, likelihood="gamma").fit(X[:200], y[:200])
+    found = model.evaluate(X[200:], y[200:])
+    assert found["mnll"] < -stats.gamma(2.0, scale=mean[200:] / 2).logpdf(y[200:]).mean() + 0.1
+    assert 0.82 < found["coverage_90"] < 0.98
+    assert model.predict_quantiles(X, [0.001, 0.05]).min() > 0
+    assert model.sample_y(X, 5).min() > 0
 
 
 def test_bernoulli_and_softmax_agree_on_two_classes():

@@ -1,11 +1,14 @@
 """Densities of free shape: what they are good for, and that judged rows are not seen."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from bochner.exact import Columns, densities, landmark_parts, regression_parts
 from bochner.exact.densities import density_parts
 from bochner.exact.folds import folds_of_groups
+from bochner.exact.lattice import Lattice
 from bochner.exact.learning import Effort
 from bochner.exact.sizes import Sizes
 from tests.exact.tables import every_odd_table
@@ -87,11 +90,12 @@ def test_held_out_targets_are_seen_only_by_the_model_that_predicts(branches):
     columns, rows, y, _ = branches
     judged = np.arange(0, N, 4)
     parts = landmark_parts(rows, y, judged, sizes=Sizes(100, 30), effort=LIGHT, varying_noise=False)
+    parts = [one for one in parts if one.kind == "sum"]  # of several the best would be chosen
     (one,) = density_parts(rows, y, parts, judged)
     (other,) = density_parts(rows, exchanged(y, judged), parts, judged)
     np.testing.assert_array_equal(one.unseen.probabilities, other.unseen.probabilities)
     assert not np.allclose(one.weights, other.weights)
-    assert any(one.landmarks is two.process.landmarks for two in parts if two.process)
+    assert one.landmarks is parts[0].process.landmarks
     assert np.isfinite(one.law(columns([np.array([0.5])])).log_density(np.array([9.0]))).all()
 
 
@@ -108,11 +112,38 @@ def test_groups_are_left_out_together(branches):
     )
 
 
+@pytest.mark.usefixtures("no_choice")
+def test_of_many_rows_it_learns_from_some_and_judges_all_that_are_judged(branches, monkeypatch):
+    _, rows, y, parts = branches
+    judged = np.random.default_rng(0).permutation(N)[:60]
+    parts = [dataclasses.replace(one, unseen=one.unseen.at(judged)) for one in parts]
+    (every,) = density_parts(rows, y, parts, judged)
+    monkeypatch.setattr(densities, "_MOST_ROWS", 150)
+    (some,) = density_parts(rows, y, parts, judged)
+    assert len(some.left_out) == 60
+    assert not np.array_equal(some.weights, every.weights)
+    np.testing.assert_allclose(some.left_out.mean(), every.left_out.mean(), atol=0.2)
+    np.testing.assert_array_equal(some.unseen.log_density(y[judged]), some.left_out)
+
+
 def test_there_is_none_where_it_is_far_behind():
     x = np.linspace(0, 6, 100)
     rows = Columns.learn([x])([x])
     parts = regression_parts(rows, np.sin(x), varying_noise=False, effort=LIGHT)
     assert density_parts(rows, np.sin(x), parts, np.arange(100)) == []
+
+
+def test_on_a_lattice_it_is_held_against_masses(branches):
+    _, rows, y, _ = branches
+    points = np.where(rows.numbers[:, 0] > 0, 4.0, np.where(y > 0, 1.0, 2.0))
+    parts = regression_parts(rows, points, varying_noise=False, effort=LIGHT)
+    lattice = Lattice.found(points)
+    # As if they were densities of spikes, beside which every mass is hopeless.
+    parts = [dataclasses.replace(one, left_out=one.left_out + 20) for one in parts]
+    (part,) = density_parts(rows, points, parts, np.arange(N), lattice=lattice)
+    assert part.cells.edges.tolist() == [1.5, 2.5, 3.5]
+    masses = [lattice.log_density(one.unseen, points).mean() for one in (*parts, part)]
+    assert masses[-1] > max(masses[:-1])
 
 
 def test_there_is_none_of_few_rows_without_processes_or_without_time(branches):

@@ -5,8 +5,10 @@ import pytest
 from bochner.likelihoods import (
     GAUSSIAN_NOISE,
     REGRESSION_LIKELIHOODS,
+    Gamma,
     Gaussian,
     HeteroscedasticGaussian,
+    NegativeBinomial,
     Poisson,
     StudentT,
 )
@@ -57,8 +59,34 @@ def test_poisson_refuses_what_is_not_a_count_and_names_it(wrong):
         Poisson.check_targets(Y)
 
 
+@pytest.mark.parametrize("law", [NegativeBinomial, Gamma])
+def test_laws_of_two_moments_start_at_both(law):
+    Y = np.array([[1.0, 9.0], [3.0, 1.0], [8.0, 2.0]])
+    mean, variance = law.from_targets(Y, 0.1).moments(jnp.zeros((1, 2)))
+    np.testing.assert_allclose(mean[0], Y.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(variance[0], Y.var(axis=0), rtol=1e-4)
+
+
+def test_negative_binomial_counts_that_vary_too_little_start_near_poisson():
+    mean, variance = NegativeBinomial.from_targets(np.full((5, 1), 4.0), 0.1).moments(
+        jnp.zeros((1, 1))
+    )
+    assert float(variance[0, 0]) == pytest.approx(float(mean[0, 0]) * 1.04, rel=1e-4)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -2.0, np.nan])
+def test_gamma_refuses_what_is_not_positive_and_names_it(wrong):
+    with pytest.raises(ValueError, match=f"above 0 .* got {wrong:g} in row 1"):
+        Gamma.check_targets(np.array([[0.5, 3.0], [1.0, wrong]]))
+    assert np.isneginf(
+        Gamma.start(jnp.ones(1), jnp.ones(1)).log_density(jnp.zeros((1, 1)), jnp.zeros((1, 1)))
+    )
+
+
 def test_counts_and_other_likelihoods_targets_pass_their_checks():
-    Poisson.check_targets(np.array([[0.0], [12.0]]))
+    for law in (Poisson, NegativeBinomial):
+        law.check_targets(np.array([[0.0], [12.0]]))
+    Gamma.check_targets(np.array([[1e-9], [12.0]]))
     for name in LOCATION_SCALE:
         REGRESSION_LIKELIHOODS[name].check_targets(np.array([[-1.5], [0.0]]))
 

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from bochner import Constant, Deep, DeepGPClassifier, DeepGPRegressor, Exact, Linear
+from bochner import Constant, DeepGPClassifier, DeepGPRegressor, Exact, Linear
 from bochner.estimators.files import from_parts, to_parts
 from bochner.exact.lattice import Lattice
+from bochner.members.deep import left_out_density
 from bochner.members.laws import GaussianDraws, Mixture
+from bochner.members.parts import DeepPart
 from bochner.members.stack import fit_stack
 from bochner.members.whole_numbers import Rounded
 from bochner.system.saving import ModelFileError, format_arrays, parse_arrays
-from tests.members.tables import SIMPLE, TINY, curve, training
-
-POINTS = np.arange(0.0, 21.0)
+from tests.members.tables import SIMPLE, curve, training
 
 
 def counts(n: int = 120):
@@ -91,16 +92,26 @@ def test_each_of_several_targets_has_its_own():
     assert [one and one.step for one in lattices] == [0.5, None, 2.0]
 
 
-def test_members_are_judged_by_masses_deep_ones_too():
+def test_members_are_judged_by_masses():
     X, y = counts(60)
     y[:] = np.where(X[:, 0] > 0, 1.0, np.where(X[:, 0] > -1, 2.0, 5.0))
-    members = (("exact", Exact()), ("deep", Deep(**TINY)))
+    members = (("exact", Exact()),)
     stacked = fit_stack(members, training(X, y))
     # No mass is above one, and steps are of one: a density of a spike would be.
     assert all(one.log_likelihood <= 0 for one in stacked.standings)
     assert max(one.log_likelihood for one in stacked.standings) > -0.7
     plain = fit_stack(members, training(X, y, likelihood="heteroscedastic"))
     assert max(one.log_likelihood for one in plain.standings) > 0
+
+
+def test_deep_members_are_judged_by_masses(mixture):
+    (fit,) = mixture.fitted_.predictor.deep
+    X, y = curve(20)
+    rows = training(X, np.rint(y), lattice=Lattice(0.0, 1.0))
+    law = DeepPart(fit).law(X)
+    reference = norm(law.means, law.deviations)
+    mass = np.mean(reference.cdf(np.rint(y) + 0.5) - reference.cdf(np.rint(y) - 0.5), axis=0)
+    np.testing.assert_allclose(np.exp(left_out_density(fit, rows.rows, rows)), mass, rtol=1e-6)
 
 
 def test_a_rounded_law_keeps_the_moments_of_the_law():

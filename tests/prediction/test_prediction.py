@@ -6,7 +6,14 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from bochner.gp.reparameterization import DrawWeights
-from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, Poisson, Softmax, StudentT
+from bochner.likelihoods import (
+    Gaussian,
+    HeteroscedasticGaussian,
+    NegativeBinomial,
+    Poisson,
+    Softmax,
+    StudentT,
+)
 from bochner.prediction.statistics import (
     CHUNK_ROWS,
     Draws,
@@ -27,6 +34,7 @@ LIKELIHOODS = {
     "heteroscedastic": HeteroscedasticGaussian(jnp.array([0.3, -0.5])),
     "student-t": StudentT(jnp.array([-0.5, 0.2]), jnp.array([1.0, 3.0])),
     "poisson": Poisson(jnp.array([1.0, 3.0])),
+    "negative-binomial": NegativeBinomial(jnp.array([1.0, 3.0]), jnp.array([-1.0, 0.0])),
 }
 
 

@@ -46,7 +46,9 @@ class RandomSettings:
 
     def made(self, task: str):
         """Make the estimator."""
-        made = [(name, _KINDS[name](**(self.deep if name == "deep" else {}))) for name in self.members]
+        made = [
+            (name, _KINDS[name](**(self.deep if name == "deep" else {}))) for name in self.members
+        ]
         kind = DeepGPClassifier if task == "classification" else DeepGPRegressor
         members = made[0][1] if len(made) == 1 else made
         return kind(members, random_state=self.seed, **self.estimator)

@@ -122,7 +122,7 @@ def test_a_large_foreign_file_is_refused_without_reading_it(tmp_path):
     with path.open("wb") as file:
         file.write((2**40).to_bytes(8, "little"))
         file.truncate(2**41)  # sparse
-    with pytest.raises(ModelFileError, match="its head is incomplete"):
+    with pytest.raises(ModelFileError, match="heads of up to 16,000,000 bytes"):
         read_arrays(path)
     head = b'{"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}}'
     path.write_bytes(len(head).to_bytes(8, "little") + head)
@@ -284,3 +284,98 @@ def test_nothing_in_the_library_uses_pickle():
         source = file.read_text()
         assert not pattern.search(source), file
         assert "allow_pickle=True" not in source, file
+
+
+def file_of(head, n_bytes=0):
+    text = json.dumps(head, separators=(",", ":")).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(n_bytes)
+
+
+METADATA = {"bochner": "{}", "digest": "0" * 64}
+
+
+def entry(start, end, shape=None, dtype="U8"):
+    return {"dtype": dtype, "shape": shape or [end - start], "data_offsets": [start, end]}
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {f"a{i}": entry(0, 4) for i in range(3)},
+        {"a": entry(0, 4), "b": entry(5, 8)},
+        {"a": entry(0, 2), "b": entry(2, 4, [3])},
+        {"a": entry(0, 4, [2**70, 0])},
+        {"a": entry(0, 4, [1] * 9)},
+        {"a": entry(0, 4, [True, 4])},
+        {"a": entry(0, 4, dtype="BF16")},
+        {"a": entry(0, 4) | {"more": 1}},
+        {"a": {}},
+        {"a": []},
+        {f"a{i}": entry(0, 0) for i in range(101)},
+    ],
+)
+def test_odd_places_of_arrays_are_refused_before_any_is_read(arrays, monkeypatch):
+    monkeypatch.setattr(saving, "_digest_of_file", None)
+    monkeypatch.setattr(saving, "_MOST_ARRAYS", 100)
+    with pytest.raises(ModelFileError, match=r"damaged|model file"):
+        parse_arrays(file_of({"__metadata__": METADATA, **arrays}, 8 if len(arrays) == 2 else 4), "x")
+
+
+OPENING = """
+import resource, sys, time
+from bochner.system.saving import ModelFileError, read_arrays
+def used():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before, began = used(), time.process_time()
+try:
+    read_arrays(sys.argv[1])
+except ModelFileError as error:
+    print(error)
+print(used() - before, time.process_time() - began)
+"""
+
+
+def measured(path):
+    """What opening a file says, and how much memory and time of the processor it took."""
+    words = [sys.executable, "-c", OPENING, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    message, numbers = done.stdout.strip().splitlines()
+    return message, *map(float, numbers.split())
+
+
+def test_a_head_as_large_as_may_be_takes_little_memory(tmp_path):
+    rest = saving.LONGEST_HEAD - len(file_of({"__metadata__": METADATA, "a": []}))
+    content = file_of({"__metadata__": METADATA, "a": [{}] * (rest // 3)})
+    (tmp_path / "head").write_bytes(content)
+    message, memory, seconds = measured(tmp_path / "head")
+    assert "is damaged" in message
+    assert memory < 800_000_000
+    assert seconds < 10
+    (tmp_path / "longer").write_bytes(file_of({"__metadata__": METADATA, "a": [{}] * rest}))
+    message, memory, seconds = measured(tmp_path / "longer")
+    assert "heads of up to 16,000,000 bytes" in message
+    assert memory < 10_000_000
+    assert seconds < 1
+
+
+def test_a_sparse_file_is_refused_in_little_memory(tmp_path):
+    n = 100_000_000
+    path = tmp_path / "sparse"
+    path.write_bytes(file_of({"__metadata__": METADATA, "a": entry(0, n)}))
+    os.truncate(path, path.stat().st_size + n)
+    message, memory, _ = measured(path)
+    assert "do not match their digest" in message
+    assert memory < 30_000_000
+    os.truncate(path, 2**33)
+    message, memory, seconds = measured(path)
+    assert "up to 4,294,967,296 bytes; it has 8,589,934,592" in message
+    assert seconds < 1
+
+
+def test_what_a_file_cannot_hold_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "LARGEST_FILE", 1000)
+    with pytest.raises(ValueError, match=r"too large for a file: .*1,000 in all"):
+        write_arrays(tmp_path / "x", {"a": np.zeros(1000)}, {})
+    monkeypatch.setattr(saving, "LONGEST_HEAD", 100)
+    with pytest.raises(ValueError, match="of which there may be 100"):
+        write_arrays(tmp_path / "x", {}, {"long": "x" * 100})

@@ -10,7 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from bochner.tables.encoding import Encoder
-from bochner.tables.source import TableError, open_table
+from bochner.tables.reading import Reading
+from bochner.tables.source import TableError, open_table, open_table_as
 
 ROWS = pa.table(
     {
@@ -105,7 +106,7 @@ def test_a_strange_value_in_any_cell_is_read_or_refused(tmp_path, value):
         # Without types the column is widened; with them the error names it.
         assert pa.Table.from_batches(open_table(path).batches()).num_rows == 20
         try:
-            pa.Table.from_batches(open_table(path, types=given).batches())
+            pa.Table.from_batches(open_table_as(path, given, Reading()).batches())
         except TableError as error:
             named.append((column, str(error)))
     for column, message in named:

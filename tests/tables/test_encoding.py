@@ -17,7 +17,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from bochner.tables.columns import COLUMNS, MOST_CATEGORIES
 from bochner.tables.encoding import Encoder
-from bochner.tables.source import TableError, open_table
+from bochner.tables.reading import Reading
+from bochner.tables.source import TableError, open_table, open_table_as
 
 SAMPLE = pa.table(
     {
@@ -147,9 +148,24 @@ def test_words_for_missing_values_are_missing_in_every_format():
     assert encoder.feature_names == ["x=a", "x=b", "x is missing"]
 
 
+def test_constant_columns_and_counts_of_rows_are_warned_of():
+    sample = pa.table({"id": range(30), "one": ["x"] * 30, "a": [2, 1] * 15})
+    with pytest.warns(UserWarning, match=r"'one' have one value|'id' count the rows") as caught:
+        assert Encoder.learn(sample).input_names == ["id", "one", "a"]
+    assert len(caught) == 2
+
+
+def test_infinite_numbers_are_named_by_their_row_in_the_table():
+    encoder = Encoder.learn(pa.table({"a": [1.0, 2.0]}))
+    with pytest.raises(
+        TableError, match="column 'a' holds 1 infinite numbers, the first in row 12"
+    ):
+        encoder(pa.table({"a": [1.0, math.inf]}), row=10)
+
+
 def test_identifiers_and_empty_columns_are_dropped_with_a_warning():
     names = pa.array([f"person {i}" for i in range(100)])
-    sample = pa.table({"name": names, "a": range(100), "nothing": pa.nulls(100)})
+    sample = pa.table({"name": names, "a": [2, 1] * 50, "nothing": pa.nulls(100)})
     with pytest.warns(UserWarning, match="are not used") as caught:
         encoder = Encoder.learn(sample)
     assert [str(warning.message) for warning in caught] == [
@@ -224,7 +240,7 @@ def test_a_table_is_encoded_alike_from_every_format(tmp_path, form):
     source = {"pandas": table.to_pandas, "polars": lambda: polars.from_arrow(table)}.get(
         form, lambda: path
     )()
-    (batch,) = open_table(source, types=encoder.types).batches()
+    (batch,) = open_table_as(source, encoder.types, Reading()).batches()
     np.testing.assert_array_equal(encoder(batch), encoder(table))
     learned = Encoder.learn(pa.Table.from_batches(open_table(source).batches()))
     assert learned.feature_names == encoder.feature_names

@@ -21,12 +21,12 @@ from bochner.training import (
     train,
 )
 from tests import examples
-from tests.mutations import PART_CHANGES, joined, parts_of
+from tests.mutations import edit_arrays, edit_header, joined, parts_of
 from tests.training import problems
 
 PLAN = Plan(theta_from=40, omega_from=0, n_mc=1, n_mc_final=2, n_mc_final_from=0.5)
 MARK = {"seed": 1}
-N_MUTATED = int(os.environ.get("BOCHNER_FUZZ_CHECKPOINTS", "60"))
+N_MUTATED = int(os.environ.get("BOCHNER_FUZZ_CHECKPOINTS", "12"))
 
 
 class KilledError(Exception):
@@ -237,7 +237,7 @@ def test_odd_contents_with_a_right_digest_are_an_error_in_words_or_go_on(tmp_pat
         r = random.Random(number)
         folder = tmp_path / str(number)
         folder.mkdir()
-        changed = joined(*r.choice(PART_CHANGES)(r, *parts))
+        changed = joined(*r.choice([edit_header, edit_header, edit_arrays])(r, *parts))
         (folder / "step-0000000117.checkpoint").write_bytes(changed)
         try:
             run(checkpoints=in_folder(folder, resume=True))
@@ -247,4 +247,4 @@ def test_odd_contents_with_a_right_digest_are_an_error_in_words_or_go_on(tmp_pat
         except BaseException as error:
             error.add_note(f"this was case {number}")
             raise
-    assert n_refused > N_MUTATED / 4
+    assert n_refused > N_MUTATED / 3

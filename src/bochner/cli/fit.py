@@ -12,9 +12,9 @@ from bochner.cli.common import AsJson, Quiet, TablePath, command, note, show
 from bochner.cli.deep_flags import with_deep_flags
 from bochner.cli.distribution import AskedDistribution
 from bochner.cli.output import Inputs, Output, check_folder
-from bochner.cli.settings import flags, settings_from
+from bochner.cli.settings import OPTIONS, flags, settings_from
 
-_MODEL, _LONG = "The model", "Long work"
+_MODEL, _LONG, _TABLE = "The model", "Long work", "How the table is written"
 _SEVERAL = "Several devices, processes or hosts"
 
 
@@ -44,6 +44,25 @@ def fit(
         Path | None, typer.Option(metavar="FILE.toml", help="Settings; flags override them.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed.  \\[default: 0]")] = None,
+    sep: Annotated[
+        str | None, typer.Option(help="Between fields, such as ';'.", rich_help_panel=_TABLE)
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Such as latin-1.", rich_help_panel=_TABLE)
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Before decimals: . or ,", rich_help_panel=_TABLE)
+    ] = None,
+    thousands: Annotated[
+        str | None, typer.Option(help="Between groups of digits.", rich_help_panel=_TABLE)
+    ] = None,
+    date_format: Annotated[
+        str | None, typer.Option(help="Such as %d.%m.%Y.", rich_help_panel=_TABLE)
+    ] = None,
+    na: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORD", help="Means missing; repeat.", rich_help_panel=_TABLE),
+    ] = None,
     members: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +77,8 @@ def fit(
     likelihood: Annotated[
         str | None,
         typer.Option(
-            help="auto, or gaussian, heteroscedastic, student-t, poisson, softmax, bernoulli or another law of the target.",
+            help="Law of the target: auto, gaussian, heteroscedastic, student-t, poisson, negative-binomial, gamma; "
+            "softmax or bernoulli.",
             rich_help_panel=_MODEL,
         ),
     ] = None,
@@ -165,6 +185,7 @@ def fit(
     asked_task, ignored = asked.taken("task", "auto"), asked.taken("ignore", [])
     held_out, logs = asked.taken("validation", None), asked.taken("tensorboard", None)
     group_column = asked.taken("groups", None)
+    written = {name: asked.values.pop(name) for name in OPTIONS if name in asked.values}
     asked.values.setdefault("seed", 0)
     inputs = {"TABLE": table, "--validation": held_out, "--config": config}
     folders = {"--checkpoint": asked.values.get("checkpoint"), "--tensorboard": logs}
@@ -177,7 +198,7 @@ def fit(
     from bochner.tables.source import open_table
 
     check_storable(asked.values)
-    source = open_table(table)
+    source = open_table(table, **written)
     found_task = _find_task(source, column, asked_task, quiet)
     estimator = asked.estimator(found_task)
     estimator.set_params(verbose=0 if quiet else 1, resume=resume, distributed=distributed)

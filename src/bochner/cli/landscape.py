@@ -44,7 +44,7 @@ class Landscape:
         """Draw the points from the map that Matplotlib carries: 30 by 32 km around the Jacksboro fault in Tennessee."""
         from matplotlib.cbook import get_sample_data
 
-        with get_sample_data("jacksboro_fault_dem.npz") as stored:
+        with np.load(str(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))) as stored:
             heights = stored["elevation"][::-1].astype(float)
         generator = np.random.default_rng(seed)
         drawn = generator.choice(heights.size, N_SURVEYED + N_HELD_OUT, replace=False)
@@ -79,7 +79,8 @@ def all_scores(model: Any, land: Landscape) -> dict[str, Scores]:
     ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(land.X, land.y)
     noise = np.std(land.y - ridge.predict(land.X), ddof=3)
     boosted = [boosted_trees(land, level).predict(land.X_test) for level in (None, *_ENDS)]
-    kernel = RBF([1.0, 1.0]) + WhiteKernel(0.1)
+    scales: Any = [1.0, 1.0]
+    kernel = RBF(scales) + WhiteKernel(0.1)
     process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
     mean, deviation = process.fit(land.X, land.y).predict(land.X_test, return_std=True)
     own = model.predict(land.X_test), *model.predict_interval(land.X_test, COVERAGE).T

@@ -37,7 +37,8 @@ def sample(
     classes, n_rows = getattr(fitted, "classes_", None), 0
     with open_output(place) as writer:
         for X, _ in counted(
-            encoded_batches(fitted.fitted_.reader, table), quiet or place.is_standard_output
+            encoded_batches(fitted.fitted_.reader, table, gaps=False),
+            quiet or place.is_standard_output,
         ):
             columns = {}
             for number, f in enumerate(functions):

@@ -8,8 +8,16 @@ from typing import Any
 
 import typer
 
-_OF_THE_CALL = ("target", "model", "task", "groups", "ignore", "validation", "tensorboard", "seed")
-_TEXTS = ("target", "model", "task", "groups", "validation", "tensorboard", "checkpoint")
+OPTIONS = ("sep", "encoding", "decimal", "thousands", "date_format", "na")
+"""What `open_table` is told of how the table is written."""
+
+_OF_THE_CALL = (
+    "target", "model", "task", "groups", "ignore", "validation", "tensorboard", "seed", *OPTIONS,
+)  # fmt: skip
+_TEXTS = (
+    "target", "model", "task", "groups", "validation", "tensorboard", "checkpoint", *OPTIONS[:-1],
+)  # fmt: skip
+_LISTS = {"ignore": "names of columns", "na": "words"}
 _NOT_SETTINGS = ("callbacks", "distributed", "verbose", "resume", "warm_start", "random_state")
 
 
@@ -65,13 +73,15 @@ def settings_from(path: Path | None, flags: dict[str, Any]) -> Settings:
             hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
             raise ValueError(f"{path}: there is no setting {name!r}.{hint}")
     values = {**written, **flags}
-    if isinstance(values.get("ignore"), str):
-        values["ignore"] = [values["ignore"]]
+    for name in _LISTS:
+        if isinstance(values.get(name), str):
+            values[name] = [values[name]]
     for name in _TEXTS:
         if not isinstance(values.get(name, ""), str | Path):
             raise ValueError(f"`{name}` must be text; got {values[name]!r}.")
-    if not isinstance(values.get("ignore", []), list | tuple):
-        raise ValueError(f"`ignore` must be names of columns; got {values['ignore']!r}.")
+    for name, what in _LISTS.items():
+        if not isinstance(values.get(name, []), list | tuple):
+            raise ValueError(f"`{name}` must be {what}; got {values[name]!r}.")
     seed = values.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"`seed` must be a whole number of at least 0; got {seed!r}.")

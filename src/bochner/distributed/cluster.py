@@ -59,6 +59,8 @@ def connected(address: str | None, n_cpus: int) -> Iterator[Any]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)
+                # Ray starts its processes by a fork that goes on to another program at once.
+                warnings.filterwarnings("ignore", r".*fork\(\)")
                 if address is None:
                     with _on_the_loopback(ray):
                         ray.init(address="local", num_cpus=n_cpus, include_dashboard=False, **quiet)

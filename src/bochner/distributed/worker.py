@@ -165,6 +165,7 @@ class Worker:
         self._steps = _steps(settings, columns)
         self._steps.stride = self._n_workers
         self._generation, self._program = -1, None
+        self._is_ready = False
         self._step_seen = 0
         self._wait = _ray_get() if wait is None else wait
 
@@ -190,8 +191,9 @@ class Worker:
         if ticket["generation"] != self._generation:
             self._generation, program = self._wait(self._coordinator.program.remote())
             self._program = GradientProgram(program)
+            self._is_ready = False
         started = time.monotonic()
-        fetched = self._wait([shard.fetch.remote() for shard in self._shards])
+        fetched = self._fetched()
         if {generation for generation, _, _ in fetched} | {ticket["generation"]} != {
             self._generation
         }:
@@ -201,6 +203,11 @@ class Worker:
         has_fetched = time.monotonic()
         gradient, bound = self._gradient(parameters, ticket)
         has_computed = time.monotonic()
+        if not self._is_ready:
+            # The first gradient compiles for seconds, in which others may have gone on: the batch is done again.
+            self._is_ready = True
+            if any(now > version for _, now, _ in self._fetched()):
+                return True
         push = (self._slot, self._incarnation, ticket["position"])
         ends = np.cumsum([len(piece) for _, _, piece in fetched])[:-1]
         pieces = zip(self._shards, np.split(gradient, ends), strict=True)
@@ -211,6 +218,9 @@ class Worker:
             self._coordinator.push.remote(push, self._generation, version, bound.tolist(), seconds)
         )
         return True
+
+    def _fetched(self) -> list[tuple[int, int, np.ndarray]]:
+        return self._wait([shard.fetch.remote() for shard in self._shards])
 
     def _gradient(
         self, parameters: np.ndarray, ticket: Mapping[str, Any]

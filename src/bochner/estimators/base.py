@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,15 +17,15 @@ from bochner.estimators.found import FoundMixin
 from bochner.estimators.functions import DrawnFunction
 from bochner.estimators.parameters import Parameters
 from bochner.estimators.plots import PlotsMixin
+from bochner.estimators.rows_in import RowsInMixin
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.deep_fit import key_for
-from bochner.fitting.inputs import check_no_weights, check_weights, check_X
+from bochner.fitting.inputs import check_no_weights, check_weights
 from bochner.fitting.rows import Rows
 from bochner.fitting.session import Session
 from bochner.fitting.settling import Asked
 from bochner.fitting.sources import (
     TrainingSource,
-    encoded_matrix,
     is_source,
     rows_with_targets,
 )
@@ -36,7 +35,9 @@ from bochner.members.fitted import Fitted
 from bochner.tables.encoding import Encoder
 
 
-class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=ABCMeta):
+class BaseDeepGP(
+    RowsInMixin, PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=ABCMeta
+):
     """The way to a fit, and what regression and classification predict alike."""
 
     fitted_: Fitted
@@ -73,9 +74,9 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         """Learn from rows of X and their targets or classes y.
 
         Args:
-            X: numbers, rows by columns; a NumPy array, or a pandas or polars frame. Or a table of columns of any type:
-                the path of a CSV, Parquet or NumPy file of any size, a PyArrow dataset or table, or a frame, with
-                the name of the target's column as y.
+            X: rows by columns of any type, with missing values: a NumPy array, or a pandas or polars frame. Or a table
+                with the name of the target's column as y: the path of a CSV, Parquet, Feather or NumPy file of any
+                size, what `bochner.open_table` gives, a PyArrow dataset or table, or a frame.
             y: targets in their own units (one column or several), or classes as numbers or text, or the name of their
                 column in the table X.
             sample_weight: how often each row counts.
@@ -93,6 +94,9 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
 
     def _with(self, fitted: Fitted) -> Self:
         self.fitted_ = fitted
+        if fitted.target is not None:  # columns of a table, which scikit-learn has not seen
+            self.n_features_in_ = fitted.n_columns
+            vars(self)["feature_names_in_"] = np.array(fitted.names, dtype=object)
         return self
 
     def _before(self) -> Fitted | None:
@@ -103,10 +107,13 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         self, X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
     ) -> Fitted:
         before = self._before()
-        X = check_X(self, X, reset=before is None)
-        task = self._task_of(y, X) if before is None else before.task
+        if before is None:
+            X, form = self._learned_inputs(X)
+            task = self._task_of(y, X)
+        else:
+            X = self._matrix(X, before.reader, gaps=False)
+            task, form = before.task, Form(before.encoder, before.names, before.target)
         rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
-        form = self._form()
         if groups is not None:
             groups = np.asarray(groups)
             if groups.shape != (len(X),):
@@ -125,7 +132,8 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         before: Fitted | None,
     ) -> Fitted:
         asked = self._asked()
-        given = None if validation is None else self._validation_rows(validation, task, form)
+        d_in = rows.X.shape[1]
+        given = None if validation is None else self._validation_rows(validation, task, form, d_in)
         if groups is not None and len(np.unique(groups[rows.weights > 0])) < 2:
             raise ValueError(
                 "`groups` must name two groups or more, as whole ones are left out; got one."
@@ -157,26 +165,29 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         found = TrainingSource.open(source, target, left_out, classification=self._classification)
         encoder = None if before is None else before.encoder
         if encoder is None:
-            encoder = Encoder.learn(found.sample.select(found.inputs))
-        form = Form(encoder=encoder, target=target)
-        self.n_features_in_ = len(encoder.feature_names)
-        vars(self).pop("feature_names_in_", None)
+            encoder = Encoder.learn(found.sample.select(found.inputs), found.reading)
+        form = Form(encoder=encoder, names=found.inputs, target=target)
         task = self._task_of_source(found) if before is None else before.task
         batches = found.encoded_batches(encoder, classification=self._classification)
         if found.fits_in_memory(encoder):
             X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
             rows = self._rows_of(X, y, task)
-            numbers = None if groups is None else found.column(groups)
+            numbers = (
+                None
+                if groups is None
+                else found.column(groups, classification=self._classification)
+            )
             return self._fit_rows(rows, task, form, numbers, validation, before)
         if groups is not None:
             raise ValueError("`groups` need a table that fits into memory.")
         X, y = encoder(found.sample), found.sample_targets(classification=self._classification)
-        asked = self._asked()
-        given = None if validation is None else self._validation_rows(validation, task, form)
+        asked, sample = self._asked(), self._rows_of(X, y, task)
+        d_in = X.shape[1]
+        given = None if validation is None else self._validation_rows(validation, task, form, d_in)
         return fit_large(
             self.members,
             asked,
-            self._rows_of(X, y, task),
+            sample,
             found.n_rows,
             (self._rows_of(X, y, task) for X, y in batches),
             task,
@@ -193,93 +204,43 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
 
     def _fit_more(self, X: Any, y: Any, sample_weight: Any, task: AbstractTask | None) -> Self:
         before = self.fitted_ if hasattr(self, "fitted_") else None
-        X, y = self._read_if_named(X, y)
-        X = check_X(self, X, reset=before is None)
+        X, y = self._read_if_named(X, y, gaps=False)
+        if before is None:
+            X, form = self._learned_inputs(X)
+        else:
+            X = self._matrix(X, before.reader, gaps=False)
+            form = Form(before.encoder, before.names, before.target)
         if task is None:
             task = self._task_of(y, X) if before is None else before.task
         rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
-        form = self._form() if before is None else Form(before.encoder, before.names, before.target)
         asked = dataclasses.replace(self._asked(), goes_on=True)
         with asked.session.on_device():
             return self._with(fit_rows_to_come(self.members, asked, before, rows, task, form))
 
     def prepared(self, X: Any, y: Any) -> tuple[Asked, Rows, AbstractTask, Form]:
         """Check arrays for a fit, for those who fit in their own way: what is asked, rows, task and form."""
-        X = check_X(self, X, reset=True)
+        X, form = self._learned_inputs(X)
         task = self._task_of(y, X)
         rows = Rows(X, task.targets(y, X), self._weights(y, None, X))
-        return self._asked(), rows, task, self._form()
+        return self._asked(), rows, task, form
 
-    def _form(self) -> Form:
-        names = getattr(self, "feature_names_in_", None)
-        return Form(names=None if names is None else tuple(map(str, names)))
-
-    def _validation_rows(self, validation: Any, task: AbstractTask, form: Form) -> Rows:
+    def _validation_rows(self, validation: Any, task: AbstractTask, form: Form, d_in: int) -> Rows:
+        reader = form.reader(task, d_in)
         if is_source(validation, encoded=form.encoder is not None):
-            X, y = rows_with_targets(
-                form.reader(task, self.n_features_in_), validation, form.target or ""
-            )
-            return Rows(X, task.targets(y, X), np.ones(len(X)))
+            X, y = rows_with_targets(reader, validation, form.target or "", gaps=False)
+            return Rows(np.asarray(X), task.targets(y, X), np.ones(len(X)))
         try:
             X, y = validation
         except (TypeError, ValueError) as error:
             raise ValueError(
                 "`validation` must be a pair, inputs and targets, or a table like the one fitted."
             ) from error
-        X = check_X(self, X, reset=False)
+        X = self._matrix(X, reader, gaps=False)
+        if np.isnan(X).any():
+            raise ValueError("`validation` lacks values that no row of the fit lacked.")
         return Rows(X, task.targets(y, X), np.ones(len(X)))
 
     # Predicting.
-
-    def _checked_inputs(self, X: Any) -> np.ndarray:
-        """Give X as a matrix of numbers; tables of named columns are read and encoded as at the fit."""
-        check_is_fitted(self)
-        if is_source(X, encoded=self.fitted_.encoder is not None):
-            X = encoded_matrix(self.fitted_.reader, X)
-        X = check_X(self, X, reset=False)
-        self._warn_of_clipping(X)
-        return X
-
-    def _warn_of_clipping(self, X: np.ndarray) -> None:
-        n_clipped = max(
-            (fit.input_scaling.n_clipped(X) for fit in self.fitted_.predictor.deep), default=0
-        )
-        if n_clipped:
-            warnings.warn(
-                f"{n_clipped} of {len(X)} rows hold values far outside those of the training data; they were clipped. "
-                "Do not rely on their predictions.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _warn_unless_finite(self, *predicted: np.ndarray) -> None:
-        wrong = np.zeros(len(predicted[0]), bool)
-        for values in predicted:
-            wrong |= ~np.isfinite(values.reshape(len(values), -1).sum(axis=1))
-        if np.any(wrong):
-            warnings.warn(
-                f"predictions of {int(wrong.sum()):,} of {len(wrong):,} rows are not finite, the first in row "
-                f"{int(wrong.argmax())}: do not use them. Check these rows, and that the model file is the one "
-                "that was saved.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def checked_rows(self, X: Any, y: Any) -> Rows:
-        """Check rows with their targets, as fitted."""
-        check_is_fitted(self)
-        X, y = self._read_if_named(X, y)
-        X = self._checked_inputs(X)
-        return Rows(X, self.fitted_.task.targets(y, X), np.ones(len(X)))
-
-    def _read_if_named(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Read a table of named columns, with the targets where y names their column; arrays stay as they are."""
-        if isinstance(y, str):
-            check_is_fitted(self)
-            return rows_with_targets(self.fitted_.reader, X, y)
-        if hasattr(self, "fitted_") and is_source(X, encoded=self.fitted_.encoder is not None):
-            return encoded_matrix(self.fitted_.reader, X), y
-        return X, y
 
     def on_device(self) -> contextlib.AbstractContextManager:
         """Compute on the device that was asked for."""
@@ -294,7 +255,7 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            return self.fitted_.predictor.log_density(rows)
+            return self._predictor_of(rows.X).log_density(rows)
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float]:
         """Measure predictions on rows that the fit has not seen.
@@ -312,22 +273,11 @@ class BaseDeepGP(PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=A
     def scores(self, X: Any, y: Any) -> Any:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole."""
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute R squared of the predicted means, or the share of rows whose class is predicted rightly.
-
-        Args:
-            X: rows.
-            y: their targets, or the name of their column.
-            sample_weight: how often each row counts.
-        """
-        X, y = self._read_if_named(X, y)
-        return super().score(X, y, sample_weight)  # pyright: ignore[reportAttributeAccessIssue]
-
     def _samples(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         check_whole_number("n_samples", n_samples)
         X = self._checked_inputs(X)
         with self.on_device():
-            drawn = self.fitted_.predictor.samples(X, n_samples, self._sampling_key(random_state))
+            drawn = self._predictor_of(X).samples(X, n_samples, self._sampling_key(random_state))
         self._warn_unless_finite(drawn)
         return drawn
 

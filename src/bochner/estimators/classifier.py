@@ -9,13 +9,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 from bochner.estimators.base import BaseDeepGP
 from bochner.fitting.inputs import (
     check_labels,
+    check_number_of_classes,
     check_size_of_weights,
     check_weights,
     plain_labels,
 )
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
-from bochner.members.predictors import AbstractClassifier
 from bochner.prediction.scores import ClassificationScores
 
 
@@ -93,7 +93,10 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         self.class_weight = class_weight
 
     def _task_of(self, y: Any, X: np.ndarray) -> Classification:
-        return Classification.of(check_labels(y, X))
+        labels = check_labels(y, X)
+        task = Classification.of(labels)
+        check_number_of_classes(task.labels, len(labels), "y")
+        return task
 
     def _task_of_source(self, source: TrainingSource) -> Classification:
         texts = any(isinstance(label, str) for label in source.classes)
@@ -124,11 +127,6 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         assert isinstance(self.fitted_.task, Classification)
         return self.fitted_.task.classes
 
-    @property
-    def _predictor(self) -> AbstractClassifier:
-        assert isinstance(self.fitted_.predictor, AbstractClassifier)
-        return self.fitted_.predictor
-
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "DeepGPClassifier":
@@ -158,7 +156,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         X = self._checked_inputs(X)
         with self.on_device():
-            found = self._predictor.probabilities(X)
+            found = self._predictor_of(X).probabilities(X)
         self._warn_unless_finite(found)
         return found
 
@@ -181,6 +179,17 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         return self.classes_[self._samples(X, n_samples, random_state)[:, 0]]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the share of rows whose class is predicted rightly.
+
+        Args:
+            X: rows.
+            y: their classes, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)
+
     def scores(self, X: Any, y: Any) -> ClassificationScores:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
 
@@ -190,6 +199,16 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            probabilities = self._predictor.probabilities(rows.X)
-            density = self._predictor.log_density(rows)
+            predictor = self._predictor_of(rows.X)
+            probabilities, density = predictor.probabilities(rows.X), predictor.log_density(rows)
         return ClassificationScores.of(rows.Y[:, 0], probabilities, density)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the share of rows whose class is predicted rightly.
+
+        Args:
+            X: rows.
+            y: their classes, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        return super().score(*self._read_if_named(X, y), sample_weight)

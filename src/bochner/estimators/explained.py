@@ -49,4 +49,10 @@ class ExplainedMixin(metaclass=abc.ABCMeta):
 
     def _rows_to_explain(self, X: Any) -> np.ndarray | None:
         check_is_fitted(self)
-        return None if X is None else self._checked_inputs(X)
+        if X is None:
+            return None
+        X = self._checked_inputs(X)
+        known = (
+            self.fitted_.background if len(self.fitted_.background) else np.zeros((1, X.shape[1]))
+        )
+        return np.where(np.isnan(X), np.median(known, axis=0), X)

@@ -122,7 +122,7 @@ def _rebuild(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Bas
     if fitted.task.classification != isinstance(estimator, DeepGPClassifier):
         raise ModelFileError("its estimator does not fit its task.")
     estimator.fitted_ = fitted
-    estimator.n_features_in_ = fitted.d_in
+    estimator.n_features_in_ = fitted.n_columns
     if fitted.names is not None:
         estimator.feature_names_in_ = np.array(fitted.names, dtype=object)  # pyright: ignore[reportAttributeAccessIssue]
     return estimator

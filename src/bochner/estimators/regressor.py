@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from bochner.estimators.base import BaseDeepGP
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
-from bochner.members.predictors import AbstractRegressor
 from bochner.prediction.scores import RegressionScores
 
 _ENDS = (0.05, 0.95)
@@ -30,8 +30,8 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         likelihood: law of the target. `"auto"` looks whether all targets are on a lattice, such as whole numbers, and
             lets left-out rows decide between equal noise, noise that varies and densities of free shape; `law_` says
             what it chose, and why. Or one by its name in `bochner.likelihoods.REGRESSION_LIKELIHOODS`, such as
-            `"gaussian"`, `"heteroscedastic"`, `"student-t"` or `"poisson"`; those without Gaussian noise are for deep
-            models.
+            `"gaussian"`, `"heteroscedastic"`, `"student-t"`, `"poisson"`, `"negative-binomial"` or `"gamma"`; those
+            without Gaussian noise are for deep models.
         max_seconds: time for the whole fit, compilation included.
         warm_start: a deep model goes on from the fitted one at the next call of `fit`.
         checkpoint: folder in which the state of a deep model's training is kept, the last two times; it needs a
@@ -88,11 +88,6 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         task = self.fitted_.task
         assert isinstance(task, Regression)
         return task
-
-    @property
-    def _predictor(self) -> AbstractRegressor:
-        assert isinstance(self.fitted_.predictor, AbstractRegressor)
-        return self.fitted_.predictor
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
         """Learn from further rows with a deep model, with the scaling of the first call.
@@ -158,7 +153,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
     def _summary(self, X: Any, levels: Any) -> dict[str, np.ndarray]:
         X = self._checked_inputs(X)
         with self.on_device():
-            found = self._predictor.summary(X, levels)
+            found = self._predictor_of(X).summary(X, levels)
         found["std"] = np.sqrt(found["epistemic"] + found["aleatoric"])
         self._warn_unless_finite(*found.values())
         return {name: self._regression.shaped(values) for name, values in found.items()}
@@ -174,6 +169,17 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         drawn = self._samples(X, n_samples, random_state)
         return self._regression.shaped(drawn)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute R squared of the predicted means.
+
+        Args:
+            X: rows.
+            y: their targets, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        X, y = self._read_if_named(X, y)
+        return super().score(X, y, sample_weight)
+
     def scores(self, X: Any, y: Any) -> RegressionScores:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
 
@@ -183,14 +189,25 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
-            found = self._predictor.summary(rows.X, _ENDS)
-            density = self._predictor.log_density(rows)
+            predictor = self._predictor_of(rows.X)
+            found = predictor.summary(rows.X, _ENDS)
+            density = predictor.log_density(rows)
             key = key_for("sample", self.fitted_.seed)
-            samples = self._predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)
+            samples = predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)
         low, high = (found["quantiles"][..., i] for i in range(2))
         return RegressionScores.of(rows.Y, found["mean"], density, samples, low=low, high=high)
 
-    def __sklearn_tags__(self):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute R squared of the predicted means.
+
+        Args:
+            X: rows.
+            y: their targets, or the name of their column.
+            sample_weight: how often each row counts.
+        """
+        return super().score(*self._read_if_named(X, y), sample_weight)
+
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.non_deterministic = False

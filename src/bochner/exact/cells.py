@@ -129,7 +129,9 @@ class CellLaw:
         below = np.cumsum(self.probabilities, axis=1)
         return np.concatenate([np.zeros((len(self), 1)), np.minimum(below[:, :-1], 1.0)], axis=1)
 
-    def moments(self) -> tuple[Float[np.ndarray, " n"], ...]:
+    def moments(
+        self,
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """Compute mean, epistemic and aleatoric variance; functions are taken as most probable, and add nothing."""
         mean = self.probabilities @ self.cells.means
         apart = (self.cells.means - mean[:, None]) ** 2 + self.cells.variances

@@ -12,13 +12,14 @@ from bochner.exact.cells import CellLaw, Cells
 from bochner.exact.deadlines import NEVER, is_past
 from bochner.exact.folds import folds_of_groups
 from bochner.exact.landmarks import LandmarkProcess, Landmarks, Seen, choose_landmarks
-from bochner.exact.lattice import Lattice
+from bochner.exact.lattice import Continuous, Lattice
 from bochner.exact.logistic import N_STEPS, Shapes, gram, most_probable, preconditioners
 from bochner.exact.parts import Kind, Part
 from bochner.exact.rows import Rows
 
 _FEWEST_ROWS = 60
 _ROWS_A_CELL, _FEWEST_CELLS, _MOST_CELLS = 20, 5, 100
+_MOST_ROWS = 50_000
 _MOST_LANDMARKS = 300  # where the process that gives the covariance has none
 _AMPLITUDES = (0.3, 1.0, 3.0, 10.0, 30.0)
 _SMOOTHNESSES = (0.4, 0.15, 0.05)
@@ -112,11 +113,15 @@ def density_parts(
     if len(cells) < 2:
         return []
     groups = rows.groups() if groups is None else np.unique(groups, return_inverse=True)[1]
-    best = max(processes, key=lambda one: float(counts[judged] @ one.left_out))
-    landmarks = _landmarks(best.process, rows, seed)
-    seen = Seen.of(landmarks, rows)
-    fitting = _Fitting(seen.features, y, cells, counts, judged, groups, seed, until)
-    found = fitting.best(float(counts[judged] @ best.left_out))
+    scores = [_score(one.unseen, y[judged], counts[judged], lattice) for one in processes]
+    best = int(np.argmax(scores))
+    landmarks = _landmarks(processes[best].process, rows, seed)
+    used = _used(len(y), judged, seed)
+    features, own = Seen.of(landmarks, rows[used]).features, np.searchsorted(used, judged)
+    fitting = _Fitting(
+        features, y[used], cells, lattice, counts[used], own, groups[used], seed, until
+    )
+    found = fitting.best(scores[best])
     if found is None:
         return []
     shapes, W, p = found
@@ -125,6 +130,25 @@ def density_parts(
         "density", landmarks, cells, shapes, W, unseen.log_density(y[judged]), unseen
     )
     return [part]
+
+
+def _score(
+    law: Continuous | None,
+    y: Float[np.ndarray, " judged"],
+    counts: Float[np.ndarray, " judged"],
+    lattice: Lattice | None,
+) -> float:
+    """Sum up the log density of judged targets under a law, of masses where they are on a lattice."""
+    assert law is not None
+    density = law.log_density(y) if lattice is None else lattice.log_density(law, y)
+    return float(counts @ density)
+
+
+def _used(n: int, judged: Int[np.ndarray, " judged"], seed: int) -> Int[np.ndarray, " used"]:
+    """Choose the rows to learn from, those that are judged among them: all, or as many as there is time for."""
+    if n <= _MOST_ROWS:
+        return np.arange(n)
+    return np.union1d(judged, np.random.default_rng(seed).permutation(n)[:_MOST_ROWS])
 
 
 def _landmarks(process: Any, rows: Rows, seed: int) -> Landmarks:
@@ -139,6 +163,7 @@ class _Fitting:
     features: Float[np.ndarray, "n m"]
     y: Float[np.ndarray, " n"]
     cells: Cells
+    lattice: Lattice | None
     counts: Float[np.ndarray, " n"]
     judged: Int[np.ndarray, " judged"]
     groups: Int[np.ndarray, " n"]
@@ -182,8 +207,8 @@ class _Fitting:
             W = self._fit(shapes, factors, np.where(out, 0.0, self.counts))
             own = np.flatnonzero(out[self.judged])
             p[own] = shapes.probabilities(self.features[self.judged[own]] @ W)
-        density = CellLaw(self.cells, p).log_density(self.y[self.judged])
-        score = float(self.counts[self.judged] @ density)
+        law, judged = CellLaw(self.cells, p), self.judged
+        score = _score(law, self.y[judged], self.counts[judged], self.lattice)
         return _Tried(score, shapes, factors, None if self._by_folds else W, p)
 
     def _of_all_rows(self, found: "_Tried") -> np.ndarray:

@@ -46,15 +46,16 @@ class Orthogonal(AbstractFrequencies):
     """
 
     def draw(self, d_in: int, n_rf: int, *, key: PRNGKeyArray):  # noqa: D102
-        n_blocks = -(-n_rf // d_in)
+        # Of a block that is not filled only the columns in use: of many inputs the others would take long.
+        n_blocks, width = -(-n_rf // d_in), min(d_in, n_rf)
         # One draw for both, since a generator takes long to compile.
-        drawn = jax.random.normal(key, (n_blocks * d_in + n_rf, d_in))
+        drawn = jax.random.normal(key, (n_blocks * width + n_rf, d_in))
         # One after another: XLA's batches of large factorizations wait for each other forever where a program has
         # several of them and few threads.
-        Q, R = jax.lax.map(jnp.linalg.qr, drawn[:-n_rf].reshape(n_blocks, d_in, d_in))
+        Q, R = jax.lax.map(jnp.linalg.qr, drawn[:-n_rf].reshape(n_blocks, d_in, width))
         # Without this sign QR's result is not uniformly distributed over rotations.
         Q = Q * jnp.sign(jnp.diagonal(R, axis1=1, axis2=2))[:, None, :]
-        directions = jnp.swapaxes(Q, 0, 1).reshape(d_in, n_blocks * d_in)[:, :n_rf]
+        directions = jnp.swapaxes(Q, 0, 1).reshape(d_in, n_blocks * width)[:, :n_rf]
         lengths = jnp.linalg.norm(drawn[-n_rf:], axis=1)
         return directions * lengths[None, :]
 

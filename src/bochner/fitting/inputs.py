@@ -1,7 +1,8 @@
 """Checks of what users hand in, before any work: each error names the place and the remedy."""
 
+import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,16 @@ from sklearn.utils.validation import (
 from bochner.rows.scaling import rounding_alone
 
 _MOST_NAMED = 5
+_FEW_CLASSES, _ROWS_OF_A_CLASS, _MOST_CLASSES = 20, 4, 1000
 _LARGEST, _SMALLEST = 1e100, 1e-100
 _LARGEST_WEIGHT, _SMALLEST_WEIGHT = 1e12, 1e-12
 
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
-    """Give X as a finite float64 matrix, with feature names noted at fit and compared later."""
-    if not hasattr(X, "dtype") and not hasattr(X, "columns") and hasattr(X, "__len__"):
-        X = np.asarray(X) if len(X) else X
-    _check_not_empty(X)
+    """Give X as a float64 matrix, with feature names noted at fit and compared later; then values may be missing."""
+    X = check_not_empty(X)
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
         matrix = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False,
@@ -35,15 +37,35 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             raise
         name, row, value = place
         raise ValueError(
-            f"X must hold numbers, but {name} holds text ({value!r} in row {row}). Give the whole table with the "
-            "name of its target, `fit(table, 'price')`, which encodes it; or encode it first, for example with "
-            "scikit-learn's OneHotEncoder."
+            f"X must hold numbers, but {name} holds text ({value!r} in row {row}). The model was fitted to numbers."
         ) from error
     matrix = np.asarray(matrix)
     names = _column_names(estimator, matrix.shape[1])
-    _check_finite(matrix, names)
+    _check_finite(matrix, names, missing_allowed=not reset)
     check_units(matrix, names)
     return matrix
+
+
+def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Note names and number of columns of any type at fit, and compare an array's with them later."""
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    if reset and len(X) < 2:
+        raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required.")
+
+
+def check_not_empty(X: Any) -> Any:
+    """Give X, lists as arrays, or raise `ValueError` where it has no rows."""
+    if not hasattr(X, "dtype") and not hasattr(X, "columns") and hasattr(X, "__len__"):
+        array = np.asarray(X) if len(X) else X
+        X = np.asarray(X, dtype=object) if len(X) and array.dtype.kind in "US" else array
+    shape = getattr(X, "shape", None)
+    if shape is None and hasattr(X, "__len__"):
+        shape = (len(X),)
+    if shape and shape[0] == 0:
+        raise ValueError(
+            f"X is empty: it has no rows (shape {tuple(shape)}). Check how the data was read or filtered."
+        )
+    return X
 
 
 def check_units(matrix: np.ndarray, names: Sequence[str], *, all_rows: bool = False) -> None:
@@ -61,7 +83,7 @@ def check_units(matrix: np.ndarray, names: Sequence[str], *, all_rows: bool = Fa
         names: of the columns.
         all_rows: whether what is tiny in all of these rows is refused, too.
     """
-    largest = np.max(np.abs(matrix), axis=0, initial=0.0)
+    largest = np.fmax.reduce(np.abs(matrix), axis=0, initial=0.0)
     if np.any(largest > _LARGEST):
         i = int(np.argmax(largest > _LARGEST))
         raise ValueError(
@@ -79,6 +101,8 @@ def check_units(matrix: np.ndarray, names: Sequence[str], *, all_rows: bool = Fa
 def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
     """Give regression targets as a finite float64 matrix, one column a target."""
     _check_given(y)
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(np.float64), np.nan)
     try:
         Y = check_array(
             y,
@@ -107,6 +131,8 @@ def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
 def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
     """Give class labels as one column."""
     _check_given(y)
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(object), None)
     y = column_or_1d(y, warn=True)
     _check_lengths(X, y)
     if y.dtype == object:
@@ -115,6 +141,27 @@ def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
     if np.issubdtype(y.dtype, np.floating):
         _check_finite(y[:, None].astype(np.float64), ["y"], what="y")
     return y
+
+
+def check_number_of_classes(classes: Collection[Any], n_rows: int, place: str) -> None:
+    """Refuse classes of which most would have next to no rows, as where numbers are written in a way that is not read.
+
+    Example:
+        >>> from bochner.fitting.inputs import check_number_of_classes
+        >>> check_number_of_classes(["a", "b"], 10, "y")
+    """
+    n_classes = len(classes)
+    if n_classes <= _MOST_CLASSES and (
+        n_classes <= _FEW_CLASSES or n_classes * _ROWS_OF_A_CLASS <= n_rows
+    ):
+        return
+    first = ", ".join(repr(label)[:60] for label in itertools.islice(classes, 3))
+    raise ValueError(
+        f"{place} has {n_classes} different values in {n_rows} rows, such as {first}: too many for classes, of which "
+        f"there may be {_FEW_CLASSES}, or one for each {_ROWS_OF_A_CLASS} rows up to {_MOST_CLASSES}. Numbers need a "
+        "regression; where they are not read as such, say how they are written: `--decimal`, `--thousands`, `--na`, in "
+        "Python `open_table(path, decimal=...)`. Otherwise join rare classes into one."
+    )
 
 
 def plain_labels(y: Any) -> np.ndarray:
@@ -203,16 +250,6 @@ def _check_given(y: Any) -> None:
         raise ValueError("this estimator requires y to be passed, but the target y is None.")
 
 
-def _check_not_empty(X: Any) -> None:
-    shape = getattr(X, "shape", None)
-    if shape is None and hasattr(X, "__len__"):
-        shape = (len(X),)
-    if shape and shape[0] == 0:
-        raise ValueError(
-            f"X is empty: it has no rows (shape {tuple(shape)}). Check how the data was read or filtered."
-        )
-
-
 def _check_lengths(X: np.ndarray, y: np.ndarray) -> None:
     if len(X) != len(y):
         raise ValueError(
@@ -243,24 +280,19 @@ def _column_names(estimator: Any, n_columns: int) -> list[str]:
     return [f"column {name!r}" for name in names]
 
 
-def _check_finite(matrix: np.ndarray, names: list[str], what: str = "X") -> None:
+def _check_finite(
+    matrix: np.ndarray, names: list[str], what: str = "X", missing_allowed: bool = False
+) -> None:
     if np.isfinite(matrix.sum()):  # one pass, no temporary array, in the usual case
         return
-    wrong = ~np.isfinite(matrix)
+    wrong = np.isinf(matrix) if missing_allowed else ~np.isfinite(matrix)
     if not wrong.any():
         return
     row, column = np.argwhere(wrong)[0]
-    value = matrix[row, column]
-    kind = "NaN" if np.isnan(value) else "infinity"
-    remedy = "Drop these rows"
-    if what == "X":
-        remedy += (
-            ", give the whole table with the name of its target, `fit(table, 'price')`, which imputes, or impute them "
-            "first, for example with scikit-learn's SimpleImputer"
-        )
+    kind = "NaN" if np.isnan(matrix[row, column]) else "infinity"
     raise ValueError(
-        f"Input {what} contains {kind} (NaN and inf are not accepted): {names[column]} has "
-        f"{int(wrong[:, column].sum())}, the first in row {row}. {remedy}."
+        f"Input {what} contains {kind}: {names[column]} has {int(wrong[:, column].sum())}, the first in row {row}. "
+        "Drop these rows, or correct them."
     )
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,14 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 
+from bochner.fitting.inputs import check_number_of_classes
 from bochner.tables.encoding import Encoder
+from bochner.tables.reading import Reading
 from bochner.tables.sampling import Reservoir
-from bochner.tables.source import TableError, TableSource, open_table
-from bochner.tables.targets import find_task, target_values
+from bochner.tables.source import TableError, TableSource, open_table_as
+from bochner.tables.targets import are_whole, find_task, known_targets, number_column, target_values
 
 _SAMPLE_ROWS = 100_000
 _SAMPLE_SEED = 0
 _NUMBERS_IN_MEMORY = 2**24
+_MOST_DOUBTED = 5
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -45,13 +49,25 @@ def task_of(source: TableSource, target: str) -> tuple[str, str]:
         distinct = batch.column(0).drop_null().unique()
         seen = pa.chunked_array([*seen.chunks, distinct], type=seen.type).unique()
         seen = pa.chunked_array([seen])
-        if len(seen) > 2:
+        if len(seen) > _MOST_DOUBTED:
             break
-    return find_task(seen)
+    found = find_task(seen)
+    if found[0] == "regression" and len(seen) <= _MOST_DOUBTED and are_whole(seen):
+        warnings.warn(
+            f"target {target!r} holds only {len(seen)} different numbers, all whole. If they name classes, say so: "
+            "`--task classification`, in Python `DeepGPClassifier`.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found
 
 
-def _opened(source: Any, types: Mapping[str, pa.DataType] | None = None) -> TableSource:
-    return source if isinstance(source, TableSource) else open_table(source, types=types)
+def _opened(
+    source: Any,
+    types: Mapping[str, pa.DataType] | None = None,
+    reading: Reading = Reading(),  # noqa: B008
+) -> TableSource:
+    return source if isinstance(source, TableSource) else open_table_as(source, types, reading)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,8 +76,8 @@ class Reader:
 
     Attributes:
         encoder: of its columns; None where the model was fitted to numbers.
-        names: of the columns of numbers, where they have some.
-        d_in: how many columns of numbers there are.
+        names: of the columns of a user's rows, where they have some.
+        d_in: how many columns of numbers come of them.
         classes: of the target; None for regression.
     """
 
@@ -69,6 +85,15 @@ class Reader:
     names: tuple[str, ...] | None
     d_in: int
     classes: np.ndarray | None
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns in a user's order, for rows without names."""
+        if self.names is not None:
+            return list(self.names)
+        assert self.encoder is not None
+        n_columns = len(self.encoder.columns) + len(self.encoder.dropped)
+        return [f"x{place}" for place in range(n_columns)]
 
     @property
     def type_of_target(self) -> pa.DataType:
@@ -106,16 +131,30 @@ class TrainingSource:
         """Read the table once: check the target, count rows and classes, draw the sample."""
         table = _opened(source)
         inputs = input_names(table, target, ignore)
+        known = _Known(target, classification)
         reservoir, n_rows, classes = Reservoir(_SAMPLE_ROWS, _SAMPLE_SEED), 0, Counter()
         for batch in table.batches([*inputs, target]):
-            values = target_values(batch, target, classification=classification, row=n_rows)
+            batch = batch.filter(pa.array(known.rows(batch)))
+            values = target_values(batch, target, classification=classification)
             if classification:
                 classes.update(values.tolist())
             n_rows += batch.num_rows
             reservoir.add(batch)
+        known.warn()
         if n_rows == 0:
-            raise TableError(f"{table.name} has no rows. Check how it was written or filtered.")
+            raise TableError(
+                f"{table.name} has no rows with a target. Check how it was written or filtered."
+                if known.n_rows
+                else f"{table.name} has no rows. Check how it was written or filtered."
+            )
+        if classification:
+            check_number_of_classes(classes, n_rows, f"target {target!r}")
         return cls(table, target, inputs, reservoir.sample(), n_rows, dict(classes))
+
+    @property
+    def reading(self) -> Reading:
+        """How the columns in use are written."""
+        return self.table.reading.for_columns([*self.inputs, self.target])
 
     def sample_targets(self, *, classification: bool) -> np.ndarray:
         """The targets of the sample."""
@@ -125,9 +164,13 @@ class TrainingSource:
         """Whether the encoded rows are few enough to be held."""
         return self.n_rows * len(encoder.feature_names) <= _NUMBERS_IN_MEMORY
 
-    def column(self, name: str) -> np.ndarray:
-        """Read one column of all rows, missing values as one more value."""
-        values = [batch.column(0).dictionary_encode() for batch in self.table.batches([name])]
+    def column(self, name: str, *, classification: bool) -> np.ndarray:
+        """Read one column of all rows in use, missing values as one more value."""
+        known = _Known(self.target, classification)
+        values = [
+            batch.filter(pa.array(known.rows(batch))).column(0).dictionary_encode()
+            for batch in self.table.batches([name, self.target])
+        ]
         whole = pa.chunked_array(values).unify_dictionaries().combine_chunks()
         return np.asarray(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False))
 
@@ -135,10 +178,39 @@ class TrainingSource:
         self, encoder: Encoder, *, classification: bool
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Read the table again, as inputs and targets a batch at a time."""
+        known = _Known(self.target, classification)
         for batch in self.table.batches([*self.inputs, self.target]):
-            yield (
-                encoder(batch),
-                target_values(batch, self.target, classification=classification),
+            X, rows = encoder(batch, known.n_rows), known.rows(batch)
+            batch = batch.filter(pa.array(rows))
+            yield X[rows], target_values(batch, self.target, classification=classification)
+
+
+class _Known:
+    """The rows of a table that have a target, a batch at a time."""
+
+    def __init__(self, target: str, classification: bool):
+        self._target, self._classification = target, classification
+        self.n_rows = self._n_unknown = self._first = 0
+
+    def rows(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Tell which rows of the next batch have a target."""
+        known = known_targets(
+            batch, self._target, classification=self._classification, row=self.n_rows
+        )
+        if not self._n_unknown and not known.all():
+            self._first = self.n_rows + int(np.argmin(known)) + 1
+        self._n_unknown += int(np.sum(~known))
+        self.n_rows += len(known)
+        return known
+
+    def warn(self) -> None:
+        """Say how many rows are left out."""
+        if self._n_unknown:
+            warnings.warn(
+                f"target {self._target!r} is missing in {self._n_unknown} of {self.n_rows} rows, the first being row "
+                f"{self._first}; they are left out.",
+                UserWarning,
+                stacklevel=3,
             )
 
 
@@ -158,44 +230,96 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
     return inputs
 
 
-def encoded_matrix(reader: Reader, source: Any) -> np.ndarray:
-    """Read all rows of a table as the matrix of numbers that a fitted model takes."""
-    matrices = [X for X, _ in encoded_batches(reader, source)]
-    return np.concatenate(matrices) if matrices else np.empty((0, reader.d_in))
+class Encoded(np.ndarray):
+    """A matrix that an encoder has made, which no method encodes once more."""
+
+
+def encoded_matrix(reader: Reader, source: Any, *, gaps: bool = False) -> np.ndarray:
+    """Read all rows of a table as the matrix of numbers that a fitted model takes.
+
+    With `gaps`, values missing in columns where the fit saw none are NaN.
+    """
+    matrices = [X for X, _ in encoded_batches(reader, source, gaps=gaps)]
+    found = np.concatenate(matrices) if matrices else np.empty((0, reader.d_in))
+    return found.view(Encoded)
 
 
 def encoded_batches(
-    reader: Reader, source: Any, target: str | None = None
+    reader: Reader, source: Any, target: str | None = None, *, gaps: bool = True
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Read a table for a fitted model, a batch of rows at a time, as numbers and as it is.
 
-    A target's column has the type that it had at the fit.
+    A target's column has the type that it had at the fit; rows without target are left out. With `gaps`, values missing
+    in columns where the fit saw none are NaN.
 
     A model fitted on an array of numbers takes the columns with its feature names, or, where it knows none, all
     columns in their order.
     """
-    if reader.encoder is not None:
-        targets = {} if target is None else {target: reader.type_of_target}
-        table = _opened(source, {**reader.encoder.types, **targets})
-        for batch in table.batches():
-            yield reader.encoder(batch), batch
+    known = None if target is None else _Known(target, reader.classes is not None)
+    for X, batch in _encoded(reader, source, target, gaps):
+        X = X.view(Encoded)
+        if known is None:
+            yield X, batch
+            continue
+        if target not in batch.schema.names:
+            raise TableError(
+                f"there is no target column {target!r}. The columns are {', '.join(map(repr, batch.schema.names))}."
+            )
+        rows = known.rows(batch)
+        yield X[rows], batch.filter(pa.array(rows))
+    if known is not None:
+        known.warn()
+
+
+def _encoded(
+    reader: Reader, source: Any, target: str | None, gaps: bool
+) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
+    if reader.encoder is None:
+        yield from _numbers(reader, source)
         return
-    table = _opened(source, None)
+    targets = {} if target is None else {target: reader.type_of_target}
+    table = _opened(source, {**reader.encoder.types, **targets}, reader.encoder.reading)
+    n_rows, empty = 0, list[int]()
+    for batch in table.batches():
+        X = reader.encoder(batch, n_rows)
+        missing, is_empty = reader.encoder.gaps(batch)
+        yield (np.where(missing, np.nan, X) if gaps else X), batch
+        empty += (np.flatnonzero(is_empty) + n_rows + 1).tolist()
+        n_rows += batch.num_rows
+    if empty:
+        warnings.warn(
+            f"{len(empty)} of {n_rows} rows hold no value in any column that the model knows, the first being row "
+            f"{empty[0]}: they are predicted as any row.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _numbers(reader: Reader, source: Any) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
+    """Read columns of numbers, NaN where they are missing."""
+    table = _opened(source)
     names = table.schema.names if reader.names is None else list(reader.names)
     missing = [name for name in names if name not in table.schema.names]
     if missing:
         raise TableError(f"{table.name} lacks the columns {', '.join(map(repr, missing))}.")
+    n_rows = 0
     for batch in table.batches():
-        columns = [target_values(batch, name, classification=False) for name in names]
+        columns = [number_column(batch.column(name), name, n_rows) for name in names]
+        n_rows += batch.num_rows
         yield np.column_stack(columns), batch
 
 
 def rows_with_targets(
-    reader: Reader, source: Any, target: str, max_rows: int | None = None
+    reader: Reader,
+    source: Any,
+    target: str,
+    max_rows: int | None = None,
+    *,
+    gaps: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the first rows of a table for a fitted model, as the matrix of numbers that it takes and their targets."""
     inputs, targets, n_rows = [], [], 0
-    for X, batch in encoded_batches(reader, source, target):
+    for X, batch in encoded_batches(reader, source, target, gaps=gaps):
         inputs.append(X)
         classification = reader.classes is not None
         targets.append(target_values(batch, target, classification=classification, row=n_rows))
@@ -204,4 +328,5 @@ def rows_with_targets(
             break
     if n_rows == 0:
         raise TableError(f"{source} has no rows.")
-    return np.concatenate(inputs)[:max_rows], np.concatenate(targets)[:max_rows]
+    X = np.concatenate(inputs).view(Encoded)
+    return X[:max_rows], np.concatenate(targets)[:max_rows]

@@ -15,8 +15,8 @@ from bochner.likelihoods.poisson import Poisson
 class NegativeBinomial(AbstractRegressionLikelihood):
     """Poisson counts whose rate is `exp(constant + f)` times a Gamma variable of mean 1 and variance `exp(log_spread)`.
 
-    Its variance is `mean + exp(log_spread) mean^2`. The constant starts at the log of the mean count, the spread at what
-    the variance of counts leaves.
+    Its variance is `mean + exp(log_spread) mean^2`. The constant starts at the log of the mean count, the spread at
+    what the variance of counts calls for.
 
     Example:
         >>> import jax.numpy as jnp

@@ -29,7 +29,7 @@ def deep_candidates(name: str, deep: Deep, training: Training) -> list[Candidate
         )
         asked = _asked(deep, training)
         fit = fit_deep(asked, training.rows, training.task, held_out=held_out, named=training.named)
-        left_out = _log_density(fit, training.judged_rows, training)
+        left_out = left_out_density(fit, training.judged_rows, training)
     return [Candidate(name, DeepPart(fit), left_out, time.monotonic() - begun)]
 
 
@@ -53,11 +53,12 @@ def _by_folds(deep: Deep, training: Training) -> tuple[DeepFit, Float[np.ndarray
     for fold in range(n_folds):
         alone = type(fit.model).of(replicates[fold * n_draws : (fold + 1) * n_draws])  # pyright: ignore[reportAttributeAccessIssue]
         own = dataclasses.replace(fit, model=alone)
-        left_out[folds == fold] = _log_density(own, training.rows[folds == fold], training)
+        left_out[folds == fold] = left_out_density(own, training.rows[folds == fold], training)
     return fit, left_out
 
 
-def _log_density(fit: DeepFit, rows: Rows, training: Training) -> Float[np.ndarray, " n"]:
+def left_out_density(fit: DeepFit, rows: Rows, training: Training) -> Float[np.ndarray, " n"]:
+    """Compute the log density of rows that a model has not seen; on a lattice by masses."""
     if training.lattice is None:
         return fit.log_density(rows)
     return training.lattice.log_density(DeepPart(fit).law(rows.X), rows.Y[:, 0])

@@ -27,7 +27,7 @@ class Fitted:
         predictor: of encoded rows.
         d_in: columns of the matrix that goes in.
         seed: of everything random.
-        names: of those columns, where they have some.
+        names: of the columns of a user's rows, where they have some.
         encoder: makes the matrix from a table of named columns; None where a matrix was given.
         target: name of the target's column, where it has one.
         standings: how each member did on rows that it has left out.
@@ -78,6 +78,20 @@ class Fitted:
         if self.encoder is None:
             return tuple((place,) for place in range(self.d_in))
         return self.encoder.sources
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns rows have as a user gives them."""
+        if self.names is not None or self.encoder is None:
+            return self.d_in if self.names is None else len(self.names)
+        return len(self.encoder.columns) + len(self.encoder.dropped)
+
+    def columns_of(self, places: np.ndarray) -> list[str]:
+        """Name the columns of a user's rows that some columns of the matrix come of."""
+        if self.encoder is None:
+            return [repr(self.column_names[place]) for place in places]
+        by_column = zip(self.encoder.columns, self.encoder.sources_by_column, strict=True)
+        return [repr(column.name) for column, own in by_column if {*sum(own, ())} & {*places}]
 
     @property
     def column_names(self) -> list[str]:

@@ -121,7 +121,8 @@ def _judged(part: Any, training: Training, seconds: float) -> Candidate:
         own = training.judged_rows.Y[:, 0]
         p = part.left_out if training.given is None else member.probabilities(training.given.X)
         left_out = np.log(p[np.arange(len(own)), own])
+    elif training.given is None:
+        left_out = training.judge(part.unseen)
     else:
-        is_given = training.given is not None
-        left_out = training.judge(member.law(training.given.X) if is_given else part.unseen)
+        left_out = training.judge(member.law(training.given.X))
     return Candidate(part.name, member, np.asarray(left_out), seconds)

@@ -205,7 +205,9 @@ class Mixture:
 
     def cdf(self, y):
         """Compute the probability of targets up to y."""
-        return sum(w * law.cdf(y) for w, law in zip(self.weights, self.laws, strict=True))
+        return np.sum(
+            [w * law.cdf(y) for w, law in zip(self.weights, self.laws, strict=True)], axis=0
+        )
 
     def bounds(self, p):
         """Give two values between which the quantiles of p are."""

@@ -67,17 +67,22 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
     d_in = taken(stored, "d_in", int, lambda v: 0 < v < 2**31, "a count")
     names, encoder = stored["names"], None
     if names is not None and (
-        not isinstance(names, list)
-        or len(names) != d_in
-        or not all(isinstance(name, str) for name in names)
+        not isinstance(names, list) or not all(isinstance(name, str) for name in names)
     ):
-        raise ModelFileError(f"its names of columns are not {d_in} texts.")
-    if stored["encoder"] is not None:
+        raise ModelFileError("its names of columns are not texts.")
+    if stored["encoder"] is None:
+        columns = d_in
+    else:
         encoder = Encoder.from_json(taken(stored, "encoder", dict))
-        if len(encoder.feature_names) != d_in:
-            raise ModelFileError(
-                f"its encoding gives {len(encoder.feature_names)} columns where there are {d_in}."
-            )
+        columns = len(encoder.columns) + len(encoder.dropped)
+        if names is not None and {*names} != {*encoder.input_names, *encoder.dropped}:
+            raise ModelFileError("its names of columns are not those of its encoding.")
+    if names is not None and len(names) != columns:
+        raise ModelFileError(f"its names of columns are not {columns} texts.")
+    if encoder is not None and len(encoder.feature_names) != d_in:
+        raise ModelFileError(
+            f"its encoding gives {len(encoder.feature_names)} columns where there are {d_in}."
+        )
     target = None if stored["target"] is None else taken(stored, "target", str)
     rest = dict(arrays)
     background = rest.pop("background", np.zeros((0, d_in)))

@@ -50,7 +50,7 @@ def report_data(
         >>> data["inputs"][0]["name"], [entry["name"] for entry in data["metrics"]]
         ('time', ['rmse', 'mae', 'r_squared', 'mnll', 'crps', 'coverage_90'])
     """
-    numbers, targets = np.asarray(X, np.float64), np.asarray(y)
+    numbers, targets = np.asanyarray(X, np.float64), np.asarray(y)
     _check_one_target(targets)
     # What is predicted again for some of the rows would only repeat the warnings.
     with warnings.catch_warnings(record=True) as caught:

@@ -56,7 +56,11 @@ def constant_metrics(y: np.ndarray, *, counts: bool) -> dict[str, float | None]:
     mean, deviation = float(np.mean(y)), float(np.std(y))
     if np.ptp(y) == 0:  # when the mean may be rounded, and the deviation is not quite zero
         return {"rmse": 0.0, "mae": 0.0, "r_squared": None, "mnll": None, "crps": None}
-    simple = {"rmse": deviation, "mae": float(np.mean(np.abs(y - mean))), "r_squared": 0.0}
+    simple: dict[str, float | None] = {
+        "rmse": deviation,
+        "mae": float(np.mean(np.abs(y - mean))),
+        "r_squared": 0.0,
+    }
     if counts:
         return simple | {"mnll": -float(np.mean(stats.poisson.logpmf(y, mean))), "crps": None}
     z = (y - mean) / deviation

@@ -3,24 +3,29 @@
 `docs/model-file.md` describes the format.
 """
 
+import dataclasses
 import hashlib
 import io
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from safetensors import SafetensorError, deserialize
 
 from bochner.system.destination import Destination
 from bochner.version import __version__
 
 FORMAT_VERSION = 2
 _HEADER, _DIGEST = "bochner", "digest"
-_LONGEST_HEAD = 100_000_000  # the limit of safetensors itself
+LONGEST_HEAD = 16_000_000
+"""Bytes of names and settings that a file may have."""
+LARGEST_FILE = 2**32
+"""Bytes that a file may have."""
+_MOST_ARRAYS, _MOST_AXES = 100_000, 8
+_PIECE = 1 << 20
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
@@ -29,9 +34,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _REMEDY = "Use a backup, or save the model again."
 _NONFINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # What a parser may raise on hostile bytes, beside its own errors.
-_PARSING_ERRORS = (
-    SafetensorError, ValueError, TypeError, KeyError, OverflowError, RecursionError, MemoryError,
-)  # fmt: skip
+_PARSING_ERRORS = (ValueError, TypeError, KeyError, OverflowError, RecursionError, MemoryError)
 
 
 class ModelFileError(ValueError):
@@ -124,6 +127,12 @@ def pack(arrays: Mapping[str, np.ndarray], text: str) -> bytes:
         head[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, end]}
     packed = json.dumps(head, separators=(",", ":")).encode()
     packed += b" " * (-len(packed) % 8)
+    if len(packed) > LONGEST_HEAD or 8 + len(packed) + end > LARGEST_FILE:
+        raise ValueError(
+            f"the model is too large for a file: {len(packed):,} bytes of names and settings, of which there may be "
+            f"{LONGEST_HEAD:,}, and {end:,} bytes of arrays, {LARGEST_FILE:,} in all. Fit fewer columns, or members "
+            "with fewer rows."
+        )
     blocks = [arrays[name].tobytes() for name in order]
     return b"".join([len(packed).to_bytes(8, "little"), packed, *blocks])
 
@@ -152,66 +161,117 @@ def digest(arrays: Mapping[str, np.ndarray], text: str) -> str:
     whole = hashlib.sha256(text.encode())
     for name in sorted(arrays):
         array = arrays[name]
-        line = json.dumps([name, array.dtype.str, list(array.shape)])
-        whole.update(f"\n{line}\n".encode())
+        whole.update(_line_of(name, array.dtype.str, array.shape))
         whole.update(array.tobytes())
     return whole.hexdigest()
+
+
+def _line_of(name: str, dtype: str, shape: Sequence[int]) -> bytes:
+    return f"\n{json.dumps([name, dtype, list(shape)])}\n".encode()
 
 
 def _parse(file: BinaryIO, size: int, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     head = file.read(8)
     n_head = int.from_bytes(head, "little")
-    if len(head) < 8 or n_head > min(size - 8, _LONGEST_HEAD):
+    if len(head) < 8 or n_head > size - 8:
         raise ModelFileError(
             f"{name} is not a model file, or it is damaged: its head is incomplete."
         )
-    # Checked before the arrays are read, so that a large foreign file is refused at once.
-    head += file.read(n_head)
-    text, expected = _checked_head(head[8:], size, name)
-    try:
-        arrays = {key: _array(view) for key, view in deserialize(head + file.read())}
-    except _PARSING_ERRORS as error:
+    if n_head > LONGEST_HEAD:
         raise ModelFileError(
-            f"{name} is damaged: its arrays cannot be read ({_short(error)}). {_REMEDY}"
-        ) from error
-    if digest(arrays, text) != expected:
+            f"{name} is not a model file: those have heads of up to {LONGEST_HEAD:,} bytes; it has {n_head:,}."
+        )
+    # Checked before the arrays are read, so that a large foreign file is refused at once.
+    text, expected, views = _checked_head(file.read(n_head), size, name)
+    if _digest_of_file(file, 8 + n_head, views, text) != expected:
         raise ModelFileError(
             f"{name} is damaged: its contents do not match their digest. {_REMEDY}"
         )
-    return arrays, _header(text, name)
+    file.seek(8 + n_head)
+    return {view.name: _array(file, view, name) for view in views}, _header(text, name)
 
 
-def _checked_head(head: bytes, size: int, name: str) -> tuple[str, str]:
-    """Give the text of the header and the digest from the head of a safetensors file."""
+@dataclasses.dataclass(frozen=True)
+class _View:
+    """Where an array lies, counted from the end of the head."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, name: str, found: Any) -> "_View":
+        if found.keys() != {"dtype", "shape", "data_offsets"} or found["dtype"] not in _DTYPES:
+            raise ValueError(f"{_short(name)} is no array of a known type")
+        dtype, shape, places = _DTYPES[found["dtype"]], found["shape"], found["data_offsets"]
+        numbers = [*shape, *places]
+        if len(shape) > _MOST_AXES or len(places) != 2 or any(type(n) is not int for n in numbers):
+            raise ValueError(f"{_short(name)} has an odd shape or place")
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        if min(numbers) < 0 or max(shape, default=0) >= 2**63 or places[1] - places[0] != n_bytes:
+            raise ValueError(f"the shape of {_short(name)} does not fit its place")
+        return cls(name, dtype, tuple(shape), *places)
+
+
+def _checked_head(head: bytes, size: int, name: str) -> tuple[str, str, list[_View]]:
+    """Give the text of the header, the digest and the arrays' places, in their order, from the head of a file."""
     try:
-        parsed = json.loads(head, parse_constant=_refuse)
+        parsed = json.loads(head, parse_constant=_refuse, object_pairs_hook=_without_repetition)
         metadata = parsed.pop("__metadata__", {})
-        end = 8 + len(head) + max((view["data_offsets"][1] for view in parsed.values()), default=0)
         text, expected = metadata.get(_HEADER), metadata.get(_DIGEST)
-        complete = end == size
+        if len(parsed) > _MOST_ARRAYS:
+            raise ValueError(f"{len(parsed):,} arrays are more than {_MOST_ARRAYS:,}")
+        views = sorted(
+            (_View.of(key, view) for key, view in parsed.items()),
+            key=lambda view: (view.start, view.end),
+        )
     except (*_PARSING_ERRORS, AttributeError, IndexError) as error:
         raise ModelFileError(
             f"{name} is not a model file, or it is damaged ({_short(error)})."
         ) from error
     if text is None:
         raise ModelFileError(f"{name} is a safetensors file, but not one of bochner's models.")
-    if not complete:
+    if size > LARGEST_FILE:
         raise ModelFileError(
-            f"{name} is damaged: it has {size:,} bytes, and its head says {_short(end)}. {_REMEDY}"
+            f"{name} is not a model file: those have up to {LARGEST_FILE:,} bytes; it has {size:,}."
+        )
+    ends = [0, *(view.end for view in views)]
+    if [view.start for view in views] != ends[:-1]:
+        raise ModelFileError(f"{name} is damaged: its arrays do not follow each other. {_REMEDY}")
+    if 8 + len(head) + ends[-1] != size:
+        raise ModelFileError(
+            f"{name} is damaged: it has {size:,} bytes, and its head says {8 + len(head) + ends[-1]:,}. {_REMEDY}"
         )
     if not isinstance(text, str) or not text.isascii() or not isinstance(expected, str):
         raise ModelFileError(f"{name} is damaged: its header or digest is no text. {_REMEDY}")
-    return text, expected
+    return text, expected, views
 
 
-def _array(view: dict[str, Any]) -> np.ndarray:
-    dtype = _DTYPES.get(view["dtype"])
-    if dtype is None:
-        raise ValueError(f"arrays of type {view['dtype']} are not used")
-    array = np.frombuffer(view["data"], dtype)
-    if dtype == "|b1" and not np.all(array.view(np.uint8) <= 1):
-        raise ValueError("a flag is neither 0 nor 1")
-    return array.reshape(view["shape"])
+def _digest_of_file(file: BinaryIO, start: int, views: Sequence[_View], text: str) -> str:
+    """Compute the digest a piece at a time, before there is memory for the arrays."""
+    whole = hashlib.sha256(text.encode())
+    for view in sorted(views, key=lambda view: view.name):
+        whole.update(_line_of(view.name, view.dtype, view.shape))
+        file.seek(start + view.start)
+        for place in range(view.start, view.end, _PIECE):
+            whole.update(file.read(min(_PIECE, view.end - place)))
+    return whole.hexdigest()
+
+
+def _array(file: BinaryIO, view: _View, name: str) -> np.ndarray:
+    array = np.frombuffer(file.read(view.end - view.start), view.dtype)
+    if view.dtype == "|b1" and not np.all(array.view(np.uint8) <= 1):
+        raise ModelFileError(f"{name} is damaged: a flag is neither 0 nor 1. {_REMEDY}")
+    return array.reshape(view.shape)
+
+
+def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
 
 
 def _header(text: str, name: str) -> dict[str, Any]:
@@ -252,10 +312,7 @@ def _encoded(value: Any) -> Any:
 
 
 def _decoded(pairs: Iterable[tuple[str, Any]]) -> Any:
-    pairs = list(pairs)
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError("a name occurs twice")
+    value = _without_repetition(list(pairs))
     if value.keys() == {"$float"}:
         return _NONFINITE[value["$float"]]
     return value

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.lib import format as npy
 
 from bochner.tables.casting import TableError
-from bochner.tables.readers import AbstractReader
+from bochner.tables.readers import AbstractTypedReader
 
 
 class _Member(NamedTuple):
@@ -25,7 +25,7 @@ class _Member(NamedTuple):
     columns: list[str]
 
 
-class ArrayReader(AbstractReader):
+class ArrayReader(AbstractTypedReader):
     """The arrays of a `.npy` or `.npz` file as columns.
 
     A matrix named X, or the only array, gives columns x0, x1, ...; an array of one dimension gives one column under its
@@ -75,7 +75,13 @@ class ArrayReader(AbstractReader):
             yield ["X"]
             return
         with zipfile.ZipFile(self._path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist() if _is_array(name)]
+            files = archive.namelist()
+        names = [name.removesuffix(".npy") for name in files if _is_array(name)]
+        if "xl/workbook.xml" in files:
+            raise TableError(
+                "this is an Excel workbook, which is not read. Save its sheet as CSV; in Python, hand in a frame: "
+                "`fit(pandas.read_excel(path), 'price')`."
+            )
         if not names:
             raise TableError(
                 "the archive holds no NumPy arrays. Save the table as CSV, Parquet or .npz."

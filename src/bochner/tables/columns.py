@@ -35,6 +35,11 @@ class AbstractColumn(abc.ABC):
     def feature_names(self) -> list[str]:
         """The names of the encoded columns."""
 
+    @property
+    @abc.abstractmethod
+    def knows_missing(self) -> bool:
+        """Whether the sample had missing values, so that the encoding tells them."""
+
     @abc.abstractmethod
     def encode(self, values: Any) -> np.ndarray:
         """Encode values of the kind's type as a finite matrix, one column a feature."""
@@ -48,9 +53,25 @@ class AbstractColumn(abc.ABC):
     def from_json(cls, name: str, stored: dict[str, Any]) -> "AbstractColumn":
         """Make the column from plain values; `ValueError` where they are not such."""
 
-    def __call__(self, values: Any) -> np.ndarray:
-        """Encode values of any type that can be read as the kind of the column."""
-        return self.encode(convert(values, self.kind.value, place=f"column {self.name!r}"))
+    def __call__(self, values: Any, row: int = 0) -> np.ndarray:
+        """Encode values of any type that can be read as the kind of the column, after `row` rows."""
+        place = f"column {self.name!r}"
+        values = convert(values, self.kind.value, place=place, first_row=row)
+        if self.kind is Kind.NUMBER:
+            _check_finite(values, place, row)
+        return self.encode(values)
+
+    def missing(self, values: Any) -> np.ndarray:
+        """Tell which values are missing."""
+        values = convert(values, self.kind.value, place=f"column {self.name!r}")
+        if self.kind is Kind.TEXT:
+            values = without_missing_words(values)
+        found = compute.is_null(values, nan_is_null=True)
+        return np.asarray(
+            found.to_numpy(zero_copy_only=False)
+            if isinstance(found, pa.Array)
+            else found.to_numpy()
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,14 +141,18 @@ class AbstractMeasure(AbstractColumn):
 
     @classmethod
     def learn(cls, name: str, values: pa.ChunkedArray) -> "AbstractMeasure":  # noqa: D102
-        return cls(name, Imputation.learn(_finite(cls.measure(values), name)))
+        return cls(name, Imputation.learn(cls.measure(values)))
+
+    @property
+    def knows_missing(self) -> bool:  # noqa: D102
+        return self.imputation.has_indicator
 
     @property
     def feature_names(self) -> list[str]:  # noqa: D102
         return [f"{self.name}{self.unit}", *self.imputation.indicator_name(self.name)]
 
     def encode(self, values: Any) -> np.ndarray:  # noqa: D102
-        return self.imputation(_finite(self.measure(values), self.name))
+        return self.imputation(self.measure(values))
 
     def to_json(self) -> dict[str, Any]:  # noqa: D102
         return self.imputation.to_json()
@@ -141,6 +166,11 @@ class Number(AbstractMeasure):
     """A column of numbers, as they are."""
 
     kind = Kind.NUMBER
+
+    @classmethod
+    def learn(cls, name: str, values: pa.ChunkedArray) -> "AbstractMeasure":  # noqa: D102
+        _check_finite(values, f"column {name!r}", 0)
+        return super().learn(name, values)
 
     @classmethod
     def measure(cls, values: Any) -> np.ndarray:  # noqa: D102
@@ -201,6 +231,10 @@ class Moment(AbstractColumn):
         return cls(name, tuple(parts), Imputation.learn(matrix[:, kept]))
 
     @property
+    def knows_missing(self) -> bool:  # noqa: D102
+        return self.imputation.has_indicator
+
+    @property
     def feature_names(self) -> list[str]:  # noqa: D102
         names = [f"{self.name}: {part}" for part in ("days", *self.parts)]
         return [*names, *self.imputation.indicator_name(self.name)]
@@ -244,6 +278,10 @@ class Category(AbstractColumn):
             return None
         frequent, has_rest = _frequent(present)
         return cls(name, frequent, has_rest, has_indicator=values.null_count > 0)
+
+    @property
+    def knows_missing(self) -> bool:  # noqa: D102
+        return self.has_indicator
 
     @property
     def feature_names(self) -> list[str]:  # noqa: D102
@@ -318,14 +356,14 @@ def _floats(values: Any) -> np.ndarray:
     return np.asarray(numbers.to_numpy(), np.float64).reshape(-1, 1)
 
 
-def _finite(matrix: np.ndarray, name: str) -> np.ndarray:
-    infinite = np.isinf(matrix[:, 0])
-    if infinite.any():
+def _check_finite(numbers: Any, place: str, row: int) -> None:
+    infinite = compute.is_inf(numbers)
+    if compute.any(infinite).as_py():
+        n, first = compute.sum(infinite).as_py(), compute.index(infinite, True).as_py()
         raise TableError(
-            f"column {name!r} holds {int(infinite.sum())} infinite numbers, the first in row "
-            f"{int(np.argmax(infinite)) + 1} of the batch. Correct them, or leave the cells empty."
+            f"{place} holds {n} infinite numbers, the first in row {row + first + 1}. Correct them, or leave the cells "
+            "empty."
         )
-    return matrix
 
 
 def _calendar(moments: Any) -> np.ndarray:

@@ -1,8 +1,9 @@
 """CSV files, plain or compressed, read in blocks; types are settled by a first pass."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -10,10 +11,11 @@ import pyarrow.types as is_
 
 from bochner.tables.casting import MISSING_WORDS, Kind, TableError, compute, find_kind
 from bochner.tables.readers import AbstractReader
+from bochner.tables.reading import Reading
+from bochner.tables.text_file import TextFile, unique_names
 
 _BLOCK = 1 << 20
 _LARGEST_BLOCK = 64 << 20
-_HEAD = 1 << 16
 _CONVERSION = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (.*?): (invalid value '(.*)'|.*)",
     re.DOTALL,
@@ -32,26 +34,42 @@ _WIDER = {
 
 
 class CsvReader(AbstractReader):
-    """A CSV file with a header in UTF-8, separated by commas, or by semicolons or tabs where the header has no comma.
+    """A CSV file with a header; encoding and separator are found where they are not said.
 
     PyArrow finds the types. It looks at the first block only, so a first pass over the whole file settles them: where
     a later value does not fit, the column gets a wider type. With `types` there is no such pass: columns have the given
     types, all others are text.
     """
 
-    def __init__(self, path: Path, types: Mapping[str, pa.DataType] | None):
-        self._path = path
+    def __init__(self, path: Path, types: Mapping[str, pa.DataType] | None, reading: Reading):
+        self._file = TextFile(path, reading)
+        self._missing = [*MISSING_WORDS, *reading.na]
         self._block = _BLOCK
-        head = _head(path)
-        self._delimiter = _find_delimiter(head)
-        # A header without an end of line is no table to PyArrow.
-        self._header_alone = head if len(head.splitlines()) == 1 and len(head) < _HEAD else None
         self._names: list[str] = []
         try:
             self._names = self._header()
             self.schema, self.n_rows = self._settle() if types is None else self._given(types)
         except pa.ArrowInvalid as error:
             raise self._explained(error) from error
+        except UnicodeDecodeError as error:
+            raise self._undecodable() from error
+
+    @property
+    def separator(self) -> str:  # noqa: D102
+        return self._file.separator
+
+    @property
+    def read_as_numbers(self) -> list[str]:  # noqa: D102
+        return [field.name for field in self.schema if field.type == pa.float64()]
+
+    def take_as_text(self, columns: Sequence[str]) -> None:  # noqa: D102
+        chosen = (
+            (one.name, pa.string() if one.name in columns else one.type) for one in self.schema
+        )
+        self.schema = pa.schema(list(chosen))
+
+    def texts(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:  # noqa: D102
+        return self._batches(list(columns), dict.fromkeys(columns, pa.string()))
 
     def read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:  # noqa: D102
         types = {name: self.schema.field(name).type for name in columns}
@@ -59,19 +77,12 @@ class CsvReader(AbstractReader):
             yield from self._batches(columns, types)
         except pa.ArrowInvalid as error:
             raise self._explained(error) from error
+        except UnicodeDecodeError as error:
+            raise self._undecodable() from error
 
     def _header(self) -> list[str]:
         with self._reader(None, {}) as reader:
-            try:
-                names = reader.schema.names
-            except UnicodeDecodeError as error:
-                raise TableError(f"the header is not in UTF-8. {_TO_UTF8}") from error
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise TableError(
-                f"several columns are named {', '.join(map(repr, repeated))}. Give each its own name."
-            )
-        return names
+            return unique_names(reader.schema.names)
 
     def _given(self, types: Mapping[str, pa.DataType]) -> tuple[pa.Schema, None]:
         chosen = [(name, _readable(types.get(name, pa.string()))) for name in self._names]
@@ -94,7 +105,7 @@ class CsvReader(AbstractReader):
         schema = self._schema(types)
         for field in schema:
             if is_.is_binary(field.type):
-                raise TableError(f"column {field.name!r}: the text is not in UTF-8. {_TO_UTF8}")
+                raise self._undecodable()
         return schema, n_rows
 
     def _schema(self, types: Mapping[str, pa.DataType]) -> pa.Schema:
@@ -137,16 +148,25 @@ class CsvReader(AbstractReader):
         while True:
             try:
                 return pyarrow.csv.open_csv(
-                    self._stream(),
+                    self._file.stream(),
                     # One thread, since only then do errors name the row.
-                    read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=self._block),
+                    read_options=pyarrow.csv.ReadOptions(
+                        use_threads=False,
+                        block_size=self._block,
+                        encoding=self._file.encoding,
+                        skip_rows=self._file.n_lines_before,
+                        column_names=self._names or None,
+                        skip_rows_after_names=1 if self._names else 0,
+                    ),
                     parse_options=pyarrow.csv.ParseOptions(
-                        delimiter=self._delimiter, newlines_in_values=True
+                        delimiter=self._file.separator,
+                        newlines_in_values=True,
+                        invalid_row_handler=_comments_skipped,
                     ),
                     convert_options=pyarrow.csv.ConvertOptions(
                         column_types=dict(types),
                         include_columns=columns,
-                        null_values=list(MISSING_WORDS),
+                        null_values=self._missing,
                         strings_can_be_null=True,
                     ),
                 )
@@ -162,16 +182,11 @@ class CsvReader(AbstractReader):
         ):
             return
         field = last.column(-1)[-1].as_py()
-        if field and "\n" in field and not _ends_with_quotation_mark(self._path):
+        if field and "\n" in field and not self._file.ends_with_quotation_mark():
             raise TableError(
                 f"a quotation mark is not closed: the last row, from {field.splitlines()[0][:60]!r} on, holds all the "
                 "rest of the file. Close it, or double it where it is part of the text."
             )
-
-    def _stream(self) -> pa.NativeFile:
-        if self._header_alone is not None:
-            return pa.BufferReader(self._header_alone + b"\n")
-        return pa.input_stream(self._path, compression=_compression(self._path))
 
     def _enlarge_blocks(self, error: pa.ArrowInvalid) -> None:
         message = str(error)
@@ -190,13 +205,13 @@ class CsvReader(AbstractReader):
             line = f"line {found[1]} (empty lines not counted)" if found[1] else "a line"
             return TableError(
                 f"{line} has {found[3]} fields, the header has {found[2]}. Correct the line; fields that hold the "
-                f"separator {self._delimiter!r} or quotation marks must be quoted."
+                f"separator {self._file.separator!r} or quotation marks must be quoted."
             )
         if found := _CONVERSION.match(message):
             column = self._names[int(found[1])]
             where = f"column {column!r}" + (f", line {found[2]}" if found[2] else "")
             if "UTF8" in found[4]:
-                return TableError(f"{where}: the text is not in UTF-8. {_TO_UTF8}")
+                return self._undecodable()
             value = found[5] if len(found[5] or "") <= 60 else f"{found[5][:57]}..."
             return TableError(
                 f"{where}: expected {_WORDS.get(found[3], found[3])}; got {value!r}. Correct it, or leave the cell "
@@ -206,43 +221,19 @@ class CsvReader(AbstractReader):
             return TableError("the file has no rows and no header. Check how it was written.")
         return TableError(f"the file cannot be read as CSV ({' '.join(message.split())[:300]}).")
 
+    def _undecodable(self) -> TableError:
+        return TableError(
+            f"the text is not in {self._file.encoding}. Name its encoding: `--encoding latin-1`, in Python "
+            "`open_table(path, encoding='latin-1')`."
+        )
 
-_TO_UTF8 = "Convert the file, for example with `iconv -f latin1 -t utf-8 old.csv > new.csv`."
+
 _WORDS = {"double": "a number", "int64": "an integer", "bool": "true or false"}
 
 
-def _compression(path: Path) -> str | None:
-    with path.open("rb") as file:
-        return "gzip" if file.read(2) == b"\x1f\x8b" else None
-
-
-def _ends_with_quotation_mark(path: Path) -> bool:
-    if _compression(path):
-        return True  # not known without reading it all again
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 1024))
-        return file.read().rstrip().endswith(b'"')
-
-
-def _head(path: Path) -> bytes:
-    with pa.input_stream(path, compression=_compression(path)) as stream:
-        head = stream.read(_HEAD)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TableError(
-            "the text is in UTF-16. Convert the file, for example with `iconv -f utf-16 -t utf-8 old.csv > new.csv`."
-        )
-    if not head.strip():
-        raise TableError("the file is empty. Check how it was written.")
-    if b"\x00" in head:
-        raise TableError(
-            "this is neither text nor Parquet, .npz or .npy. Save the table as CSV or Parquet."
-        )
-    return head
-
-
-def _find_delimiter(head: bytes) -> str:
-    header = head.lstrip().splitlines()[0]
-    return next((mark for mark in ",;\t" if mark.encode() in header), ",")
+def _comments_skipped(row: Any) -> str:
+    """Pass over comments among the rows, which have another number of fields."""
+    return "skip" if row.text.lstrip().startswith("#") else "error"
 
 
 def _readable(type: pa.DataType) -> pa.DataType:  # noqa: A002

@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from bochner.tables.casting import Kind, TableError, convert, find_kind
 from bochner.tables.columns import COLUMNS, AbstractColumn, Category
+from bochner.tables.reading import Reading
 from bochner.tables.targets import find_task, target_values
 
 __all__ = ["Encoder", "find_task", "target_values"]
 
 _BY_KIND = {column.kind: column for column in COLUMNS.values()}
+_FEWEST_COUNTED = 20
 _NAMES = {column: name for name, column in COLUMNS.items()}
 
 
@@ -42,20 +44,22 @@ class Encoder:
 
     columns: tuple[AbstractColumn, ...]
     dropped: tuple[str, ...] = ()
+    reading: Reading = dataclasses.field(default_factory=Reading)
 
     @classmethod
-    def learn(cls, sample: pa.Table) -> "Encoder":
-        """Learn from a uniform sample of rows that has the input columns alone."""
+    def learn(cls, sample: pa.Table, reading: Reading = Reading()) -> "Encoder":  # noqa: B008
+        """Learn from a uniform sample of rows that has the input columns alone; `reading` says how it was read."""
         kinds = {field.name: find_kind(field.type) for field in sample.schema}
         unsupported = [field for field in sample.schema if kinds[field.name] is None]
         if unsupported:
             told = ", ".join(f"{field.name!r} ({field.type})" for field in unsupported)
+            remedy = _ignored([field.name for field in unsupported])
             raise TableError(
-                f"columns of these types cannot be used: {told}. {_ignore(unsupported)}"
+                f"columns of these types cannot be used: {told}. Leave them out{remedy}."
             )
         if sample.num_rows == 0:
             raise TableError("the table has no rows. Check how it was read or filtered.")
-        columns, empty, identifiers = [], [], []
+        columns, empty, identifiers, constant, counts = [], [], [], [], []
         for name, kind in kinds.items():
             if kind is None or kind is Kind.NOTHING:
                 empty.append(name)
@@ -64,21 +68,30 @@ class Encoder:
             column = _BY_KIND[kind].learn(name, values)
             if column is None:
                 identifiers.append(name)
-            else:
-                columns.append(column)
-        if identifiers:
-            _warn(identifiers, "nearly each row has its own text there")
-        if empty:
-            _warn(empty, "all values are missing")
+                continue
+            columns.append(column)
+            if sample.num_rows > 1 and values.null_count == 0 and len(values.unique()) == 1:
+                constant.append(name)
+            if _counts_rows(values):
+                counts.append(name)
+        _warn(constant, "have one value in all rows, so that nothing can be learned from them")
+        _warn(
+            counts, f"count the rows. Where they measure nothing, leave them out{_ignored(counts)}"
+        )
+        _warn(identifiers, "are not used: nearly each row has its own text there")
+        _warn(empty, "are not used: all values are missing")
         if not columns:
             raise TableError(
                 f"no column is left to learn from (of {sample.num_columns}). Add columns with numbers, dates or "
                 "categories."
             )
-        return cls(tuple(columns), tuple(identifiers + empty))
+        return cls(tuple(columns), tuple(identifiers + empty), reading)
 
-    def __call__(self, batch: pa.RecordBatch | pa.Table) -> np.ndarray:
-        """Encode rows; columns are found by name, in any order, and others are ignored."""
+    def __call__(self, batch: pa.RecordBatch | pa.Table, row: int = 0) -> np.ndarray:
+        """Encode rows; columns are found by name, in any order, and others are ignored.
+
+        `row` is the number of rows before the batch, for messages.
+        """
         missing = [name for name in self.input_names if name not in batch.schema.names]
         if missing:
             raise TableError(
@@ -87,7 +100,27 @@ class Encoder:
             )
         if batch.num_rows == 0:  # scikit-learn's parts refuse this
             return np.empty((0, len(self.feature_names)))
-        return np.column_stack([column(batch.column(column.name)) for column in self.columns])
+        return np.column_stack([column(batch.column(column.name), row) for column in self.columns])
+
+    def gaps(self, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
+        """Tell encoded values that are missing where the sample lacked none, and rows that hold nothing at all.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> from bochner.tables.encoding import Encoder
+            >>> encoder = Encoder.learn(pa.table({"a": [1.0, 3.0], "b": [None, 2.0]}))
+            >>> encoder.feature_names
+            ['a', 'b', 'b is missing']
+            >>> gaps, is_empty = encoder.gaps(pa.record_batch({"a": pa.array([None, 5.0]), "b": [None, None]}))
+            >>> gaps.tolist(), is_empty.tolist()
+            ([[True, False, False], [False, False, False]], [True, False])
+        """
+        missing = [column.missing(batch.column(column.name)) for column in self.columns]
+        gaps = [
+            np.repeat((found & (not column.knows_missing))[:, None], len(column.feature_names), 1)
+            for column, found in zip(self.columns, missing, strict=True)
+        ]
+        return np.concatenate(gaps, axis=1), np.all(missing, axis=0)
 
     @functools.cached_property
     def input_names(self) -> list[str]:
@@ -133,13 +166,17 @@ class Encoder:
             {"kind": _NAMES[type(column)], "name": column.name, **column.to_json()}
             for column in self.columns
         ]
-        return {"columns": columns, "dropped": list(self.dropped)}
+        reading = self.reading.to_json()
+        stored = {"columns": columns, "dropped": list(self.dropped)}
+        return stored | ({"reading": reading} if reading else {})
 
     @classmethod
     def from_json(cls, stored: Any) -> "Encoder":
         """Make an encoder from plain values; `ValueError` where they are not what `to_json` gives."""
         try:
-            _check_keys(stored, ["columns", "dropped"])
+            if isinstance(stored, dict):  # files before there were notations lack it
+                stored = {"reading": {}, **stored}
+            _check_keys(stored, ["columns", "dropped", "reading"])
             if not isinstance(stored["columns"], list) or not stored["columns"]:
                 raise ValueError("`columns` must be a list that is not empty.")
             if not isinstance(stored["dropped"], list):
@@ -147,9 +184,10 @@ class Encoder:
             columns = tuple(_column_from_json(column) for column in stored["columns"])
             names = [column.name for column in columns] + stored["dropped"]
             _check_names(names)
+            reading = Reading.from_json(stored["reading"])
         except ValueError as error:
             raise ValueError(f"the stored encoding of columns is damaged: {error}") from error
-        return cls(columns, tuple(stored["dropped"]))
+        return cls(columns, tuple(stored["dropped"]), reading)
 
 
 def _column_from_json(stored: Any) -> AbstractColumn:
@@ -185,13 +223,21 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _ignore(fields: list[pa.Field]) -> str:
-    return f"Leave them out: `--ignore {','.join(field.name for field in fields)}`."
+def _counts_rows(values: Any) -> bool:
+    """Whether the values of a column are 0, 1, 2, ... or 1, 2, 3, ..."""
+    n = len(values)
+    if n < _FEWEST_COUNTED or values.type != pa.float64() or values.null_count:
+        return False
+    numbers = np.asarray(values.to_numpy())
+    return numbers[0] in (0, 1) and bool(np.all(numbers == np.arange(n) + numbers[0]))
 
 
-def _warn(names: list[str], reason: str) -> None:
-    warnings.warn(
-        f"The columns {', '.join(map(repr, names))} are not used: {reason}.",
-        UserWarning,
-        stacklevel=3,
-    )
+def _ignored(names: list[str]) -> str:
+    return f": `--ignore {','.join(names)}`"
+
+
+def _warn(names: list[str], what: str) -> None:
+    if names:
+        warnings.warn(
+            f"The columns {', '.join(map(repr, names))} {what}.", UserWarning, stacklevel=3
+        )

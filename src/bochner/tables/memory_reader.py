@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from bochner.tables.casting import TableError
-from bochner.tables.readers import AbstractReader
+from bochner.tables.readers import AbstractTypedReader
 
 
-class MemoryReader(AbstractReader):
+class MemoryReader(AbstractTypedReader):
     """An Arrow table in memory."""
 
     def __init__(self, table: pa.Table):
@@ -21,7 +21,7 @@ class MemoryReader(AbstractReader):
         yield from self._table.select(columns).to_batches(max_chunksize=n_rows)
 
 
-class DatasetReader(AbstractReader):
+class DatasetReader(AbstractTypedReader):
     """An Arrow dataset, whatever its files are."""
 
     def __init__(self, dataset: pyarrow.dataset.Dataset):

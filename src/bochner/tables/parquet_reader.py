@@ -9,12 +9,12 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from bochner.tables.casting import TableError, convert
-from bochner.tables.readers import BYTES_OF_A_BATCH, AbstractReader, errors_in_words
+from bochner.tables.readers import BYTES_OF_A_BATCH, AbstractTypedReader, errors_in_words
 
 _READ_AT_ONCE = 1 << 20
 
 
-class ParquetReader(AbstractReader):
+class ParquetReader(AbstractTypedReader):
     """A Parquet file, read page by page, so that large row groups do not fill the memory."""
 
     def __init__(self, path: Path):
@@ -46,7 +46,7 @@ class ParquetReader(AbstractReader):
         )
 
 
-class ParquetFolder(AbstractReader):
+class ParquetFolder(AbstractTypedReader):
     """The Parquet files in a folder and its subfolders, in the order of their names.
 
     Subfolders named `key=value` give a column `key`. All files must have the same columns; where the types differ the

@@ -4,11 +4,14 @@ import abc
 import contextlib
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from bochner.tables.casting import TableError
+
+ROWS_OF_A_BATCH = 65_536
+"""What a batch has where nobody asks for another number."""
 
 BYTES_OF_A_BATCH = 64 << 20
 """Batches have fewer rows than asked for where they would hold more than about this."""
@@ -23,6 +26,42 @@ class AbstractReader(abc.ABC):
     @abc.abstractmethod
     def read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
         """Give batches of about `n_rows` rows; their columns may come in any order."""
+
+    @abc.abstractmethod
+    def texts(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Give some columns as the text that they have."""
+
+    @abc.abstractmethod
+    def take_as_text(self, columns: Sequence[str]) -> None:
+        """Read some columns as text from now on, where they are so in the file."""
+
+    @property
+    @abc.abstractmethod
+    def separator(self) -> str:
+        """What stands between fields; empty where nothing does."""
+
+    @property
+    @abc.abstractmethod
+    def read_as_numbers(self) -> list[str]:
+        """The columns of decimal numbers that are text in the file."""
+
+
+class AbstractTypedReader(AbstractReader):
+    """Reads tables that say which of their columns are text."""
+
+    def texts(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:  # noqa: D102
+        return self.read(list(columns), ROWS_OF_A_BATCH)
+
+    def take_as_text(self, columns: Sequence[str]) -> None:  # noqa: D102
+        return
+
+    @property
+    def separator(self) -> str:  # noqa: D102
+        return ""
+
+    @property
+    def read_as_numbers(self) -> list[str]:  # noqa: D102
+        return []
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Tables from files, standard input and memory, read in batches of rows."""
 
+import dataclasses
 import os
 import shutil
 import sys
@@ -13,14 +14,23 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from bochner.tables.array_reader import ArrayReader
-from bochner.tables.casting import TableError, convert
+from bochner.tables.casting import Kind, TableError, compute, convert, find_kind
 from bochner.tables.csv_reader import CsvReader
 from bochner.tables.memory_reader import DatasetReader, MemoryReader, frame_to_arrow
 from bochner.tables.parquet_reader import ParquetFolder, ParquetReader
-from bochner.tables.readers import BYTES_OF_A_BATCH, AbstractReader, errors_in_words
+from bochner.tables.readers import (
+    BYTES_OF_A_BATCH,
+    ROWS_OF_A_BATCH,
+    AbstractReader,
+    errors_in_words,
+)
+from bochner.tables.reading import Reading
+from bochner.tables.recognition import groups_alone, recognized
+from bochner.tables.unread import Unread
 
 __all__ = ["TableError", "TableSource", "open_table"]
 
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 _EXPECTED_STARTS = {".parquet": b"PAR1", ".npz": b"PK", ".npy": b"\x93NUMPY"}
 
 
@@ -34,13 +44,19 @@ class TableSource:
 
     Example:
         >>> import pyarrow as pa
-        >>> from bochner.tables.source import open_table
+        >>> from bochner import open_table
         >>> table = open_table(pa.table({"a": [1, 2, 3], "b": ["x", "y", None]}))
         >>> [batch.num_rows for batch in table.batches(["b"], n_rows=2)]
         [2, 1]
     """
 
-    def __init__(self, name: str, reader: AbstractReader, types: Mapping[str, pa.DataType]):
+    def __init__(
+        self,
+        name: str,
+        reader: AbstractReader,
+        types: Mapping[str, pa.DataType] | None,
+        reading: Reading,
+    ):
         self.name = name
         self._reader = reader
         names = reader.schema.names
@@ -49,8 +65,33 @@ class TableSource:
             raise TableError(
                 f"several columns are named {', '.join(map(repr, repeated))}. Give each its own name."
             )
-        fields = [(field.name, types.get(field.name, field.type)) for field in reader.schema]
-        self.schema = pa.schema(fields)
+        # What was recognized before is told of anew; what is recognized now has been told.
+        self._warns = types is not None
+        self.reading = reading if types is not None else self._recognized(reading)
+        self.schema = pa.schema([self._field(field, types or {}) for field in reader.schema])
+
+    def _field(self, field: pa.Field, types: Mapping[str, pa.DataType]) -> pa.Field:
+        notation = self.reading.columns.get(field.name)
+        found = field.type if notation is None else notation.type
+        return pa.field(field.name, types.get(field.name, found))
+
+    def _recognized(self, reading: Reading) -> Reading:
+        """Find the columns of text that hold numbers or dates."""
+        reader = self._reader
+
+        def texts(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            for batch in _validated(reader.texts(names)):
+                columns = {name: batch.column(name).cast(pa.string()) for name in names}
+                yield _without_words(pa.RecordBatch.from_pydict(columns), reading.na)
+
+        names = [one.name for one in reader.schema if one.type in _TEXTS]
+        numbers = reader.read_as_numbers
+        european = reader.separator == ";" and not numbers
+        columns = recognized(texts, names, reading, european=european)
+        if "," in (reading.decimal, *(getattr(one, "decimal", "") for one in columns.values())):
+            columns |= groups_alone(texts, numbers)
+        reader.take_as_text(list(columns))
+        return dataclasses.replace(reading, columns={**reading.columns, **columns})
 
     @property
     def n_rows(self) -> int | None:
@@ -58,7 +99,7 @@ class TableSource:
         return self._reader.n_rows
 
     def batches(
-        self, columns: Sequence[str] | None = None, n_rows: int = 65_536
+        self, columns: Sequence[str] | None = None, n_rows: int = ROWS_OF_A_BATCH
     ) -> Iterator[pa.RecordBatch]:
         """Read the table from its start, `n_rows` rows at a time; fewer where rows are very long.
 
@@ -77,36 +118,60 @@ class TableSource:
 
     def _converted(self, names: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([self.schema.field(name) for name in names])
+        notations = {name: self.reading.columns[name] for name in names if self._is_noted(name)}
+        cells = {name: Unread(name, notation) for name, notation in notations.items()}
         first_row = 0
         with errors_in_words(self.name):
             for batch in _regrouped(_validated(self._reader.read(names, n_rows)), n_rows):
-                arrays = [
-                    convert(
-                        batch.column(field.name),
-                        field.type,
-                        place=f"column {field.name!r}",
-                        first_row=first_row,
-                    )
-                    for field in schema
-                ]
+                batch = _without_words(batch, self.reading.na)
+                arrays = []
+                for field in schema:
+                    column = batch.column(field.name)
+                    if field.name in cells and find_kind(column.type) is Kind.TEXT:
+                        column = cells[field.name].read(column.cast(pa.string()), first_row)
+                    place = f"column {field.name!r}"
+                    arrays.append(convert(column, field.type, place=place, first_row=first_row))
                 first_row += batch.num_rows
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        if self._warns:
+            for one in cells.values():
+                one.warn()
+
+    def _is_noted(self, name: str) -> bool:
+        notation = self.reading.columns.get(name)
+        return notation is not None and self.schema.field(name).type == notation.type
 
 
-def open_table(source: Any, *, types: Mapping[str, pa.DataType] | None = None) -> TableSource:
-    r"""Open a table: a path, "-" for standard input, or a table in memory.
+def open_table(
+    source: Any,
+    *,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    date_format: str | None = None,
+    na: Sequence[str] = (),
+) -> TableSource:
+    r"""Open a table for `fit` and the like, and say how it is written where that is not found rightly.
+
+    Numbers and dates that people write, such as `1.234,56`, `$5` or `31.12.2023`, are recognized where a whole column
+    agrees. A fitted model reads further tables in the same way.
 
     Args:
-        source: the path of a CSV file (plain or gzip), a Parquet file, a folder of Parquet files, a `.npz` or a `.npy`
-            file; "-" for CSV (or one of the other files) from standard input; a pandas, Polars or Arrow table; or an
-            Arrow dataset. The content decides what a file is, whatever its name.
-        types: Arrow types of columns by name, for reading a table in the same way as an earlier one. Without them a
-            CSV file is read once in full here, to settle its types and count its rows. With them, its other columns are
-            text.
+        source: the path of a CSV file (plain or gzip), a Parquet file, a folder of Parquet files, a Feather, `.npz` or
+            `.npy` file; "-" for CSV (or one of the other files) from standard input; a pandas, Polars or Arrow table;
+            or an Arrow dataset. The content decides what a file is, whatever its name. A CSV file is read once in full
+            here, to settle its types and count its rows.
+        sep: what stands between the fields of a CSV file.
+        encoding: of its text, such as `"latin-1"`.
+        decimal: mark before decimals, "." or ",".
+        thousands: mark between groups of digits: ",", ".", " " or "'".
+        date_format: pattern of dates, such as `"%d.%m.%Y"`.
+        na: texts that mean that nothing is known, beside empty cells, `NA`, `?` and the like.
 
     Example:
         >>> import tempfile, pathlib
-        >>> from bochner.tables.source import open_table
+        >>> from bochner import open_table
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "a.csv")
         ...     _ = path.write_text("size,color\n1,red\n2.5,\n")
@@ -115,24 +180,41 @@ def open_table(source: Any, *, types: Mapping[str, pa.DataType] | None = None) -
         >>> rows
         [{'size': 1.0, 'color': 'red'}, {'size': 2.5, 'color': None}]
     """
-    if isinstance(source, str | os.PathLike):
-        if str(source) == "-":
-            return _open_standard_input(types)
-        name = str(source)
-        with errors_in_words(name):
-            return TableSource(name, _file_reader(Path(source), types), types or {})
-    name = "the table"
+    if isinstance(na, str):
+        raise ValueError(f"`na` must be a list of texts that mean missing; got {na!r}.")
+    return open_table_as(
+        source, None, Reading(sep, encoding, decimal, thousands, date_format, tuple(na))
+    )
+
+
+def open_table_as(
+    source: Any, types: Mapping[str, pa.DataType] | None, reading: Reading
+) -> TableSource:
+    """Open a table in the way of an earlier one.
+
+    Args:
+        source: as for `open_table`.
+        types: Arrow types of columns by name; other columns of a CSV file are text. Without them a CSV file is read
+            once in full, and notations are found.
+        reading: how text is written.
+    """
+    name = str(source) if isinstance(source, str | os.PathLike) else "the table"
+    if name == "-":
+        return _open_standard_input(types, reading)
     with errors_in_words(name):
-        return TableSource(name, _memory_reader(source), types or {})
+        if isinstance(source, str | os.PathLike):
+            return TableSource(name, _file_reader(Path(source), types, reading), types, reading)
+        return TableSource(name, _memory_reader(source), types, reading)
 
 
-def _open_standard_input(types: Mapping[str, pa.DataType] | None) -> TableSource:
+def _open_standard_input(types: Mapping[str, pa.DataType] | None, reading: Reading) -> TableSource:
     handle, path = tempfile.mkstemp(prefix="bochner-", suffix=".csv")
     try:
         with errors_in_words("standard input"):
             with os.fdopen(handle, "wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
-            table = TableSource("standard input", _file_reader(Path(path), types), types or {})
+            reader = _file_reader(Path(path), types, reading)
+            table = TableSource("standard input", reader, types, reading)
     except BaseException:
         os.unlink(path)
         raise
@@ -140,13 +222,17 @@ def _open_standard_input(types: Mapping[str, pa.DataType] | None) -> TableSource
     return table
 
 
-def _file_reader(path: Path, types: Mapping[str, pa.DataType] | None) -> AbstractReader:
+def _file_reader(
+    path: Path, types: Mapping[str, pa.DataType] | None, reading: Reading
+) -> AbstractReader:
     if path.is_dir():
         return ParquetFolder(path)
     with path.open("rb") as file:
         start = file.read(8)
     if start.startswith(b"PAR1"):
         return ParquetReader(path)
+    if start.startswith(b"ARROW1"):
+        return DatasetReader(pyarrow.dataset.dataset(path, format="ipc"))
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")):
         return ArrayReader(path)
     expected = _EXPECTED_STARTS.get(path.suffix.lower())
@@ -155,7 +241,10 @@ def _file_reader(path: Path, types: Mapping[str, pa.DataType] | None) -> Abstrac
             f"this is no {path.suffix.lower()} file: it starts with {start[:6]!r}, not {expected!r}. Write it again, "
             "or give it the ending of what it is."
         )
-    return CsvReader(path, types)
+    if types is not None:
+        noted = {name: one.type for name, one in reading.columns.items()}
+        types = {n: pa.string() if noted.get(n) == own else own for n, own in types.items()}
+    return CsvReader(path, types, reading)
 
 
 def _memory_reader(source: Any) -> AbstractReader:
@@ -170,6 +259,21 @@ def _memory_reader(source: Any) -> AbstractReader:
             )
         source = frame_to_arrow(source)
     return MemoryReader(source)
+
+
+def _without_words(batch: pa.RecordBatch, words: Sequence[str]) -> pa.RecordBatch:
+    """Take some texts as missing."""
+    if not words:
+        return batch
+    arrays = []
+    for column in batch.columns:
+        if column.type in _TEXTS:
+            found = compute.is_in(
+                compute.utf8_trim_whitespace(column), value_set=pa.array(words, column.type)
+            )
+            column = compute.if_else(found, pa.scalar(None, column.type), column)
+        arrays.append(column)
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
 def _validated(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -70,6 +70,59 @@ def target_values(
     return _labels(column, name, row) if classification else _targets(column, name, row)
 
 
+def are_whole(column: pa.ChunkedArray | pa.Array) -> bool:
+    """Tell whether numbers of a target have no decimals.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from bochner.tables.targets import are_whole
+        >>> are_whole(pa.array([1.0, 2.0])), are_whole(pa.array([1.5]))
+        (True, False)
+    """
+    numbers = _numbers(column, "the target").drop_null()
+    return bool(compute.all(compute.equal(compute.floor(numbers), numbers)).as_py())
+
+
+def known_targets(
+    batch: pa.RecordBatch | pa.Table, name: str, *, classification: bool, row: int = 0
+) -> np.ndarray:
+    """Tell which rows of a batch have a target, after a check that none is infinite.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from bochner.tables.targets import known_targets
+        >>> known_targets(pa.table({"y": [1.5, None]}), "y", classification=False).tolist()
+        [True, False]
+    """
+    column = batch.column(name)
+    if not classification:
+        column = _numbers(column, f"target {name!r}", row)
+    if is_.is_floating(column.type):
+        infinite = compute.is_inf(column).fill_null(False)
+        if compute.any(infinite).as_py():
+            first = compute.index(infinite, True).as_py()
+            raise TableError(
+                f"target {name!r} is infinite in row {row + first + 1}. Correct it, or leave the row out of the table."
+            )
+    known = compute.invert(compute.is_null(column, nan_is_null=True))
+    return np.asarray(
+        known.to_numpy(zero_copy_only=False) if isinstance(known, pa.Array) else known.to_numpy()
+    )
+
+
+def number_column(column: Any, name: str, row: int = 0) -> np.ndarray:
+    """Give a column as float64, NaN where values are missing.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from bochner.tables.targets import number_column
+        >>> number_column(pa.array([1, None]), "a").tolist()
+        [1.0, nan]
+    """
+    numbers = _numbers(column, f"column {name!r}", row).fill_null(float("nan"))
+    return np.asarray(numbers.to_numpy(), np.float64)
+
+
 def _targets(column: Any, name: str, row: int) -> np.ndarray:
     numbers = _numbers(column, f"target {name!r}", row)
     _check_none_missing(numbers, name, row)
