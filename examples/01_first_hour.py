@@ -75,5 +75,5 @@ model.save(folder / "progression.bochner")
 again = load(folder / "progression.bochner")
 assert np.array_equal(again.predict(new), mean)
 
-page = report_page(again, again._checked_inputs(new), truth, source="diabetes")
+page = report_page(again, new, "progression", source="diabetes")
 write_report(folder / "progression.html", page)

@@ -179,8 +179,8 @@ def test_inputs_of_a_table_are_its_own_columns():
     frame.loc[:5, "size"] = np.nan
     frame["price"] = 2 * size + (color == "red") + 0.1 * generator.normal(size=60)
     model = DeepGPRegressor(Linear(), random_state=0).fit(frame, "price")
-    X = model._checked_inputs(frame.drop(columns="price"))
-    data = report_data(model, X, frame["price"])
+    data = report_data(model, frame, "price")
+    assert data["target"]["name"] == "price"
     found = {entry["name"]: entry for entry in data["inputs"]}
     assert list(found) == ["size", "color", "sold"]
     assert sum(entry["share"] for entry in found.values()) == pytest.approx(1.0)

@@ -33,8 +33,8 @@ def report_data(
 
     Args:
         model: a fitted regressor with one target, or a fitted classifier.
-        X: rows to judge the model on, best such that it was not trained on.
-        y: their targets or classes.
+        X: rows to judge the model on, best such that it was not trained on; a table, too.
+        y: their targets or classes, or the name of their column in the table.
         columns: names of the inputs; those of the fit by default.
         source: name of the table, for the heading.
         target: name of the target; that of `y` by default, where it has one.
@@ -50,12 +50,14 @@ def report_data(
         >>> data["inputs"][0]["name"], [entry["name"] for entry in data["metrics"]]
         ('time', ['rmse', 'mae', 'r_squared', 'mnll', 'crps', 'coverage_90'])
     """
-    numbers, targets = np.asanyarray(X, np.float64), np.asarray(y)
+    # A table is encoded, and the name of its target's column is looked up.
+    encoded, found = model._read_if_named(X, y)
+    numbers, targets = np.asanyarray(encoded, np.float64), np.asarray(found)
     _check_one_target(targets)
     # What is predicted again for some of the rows would only repeat the warnings.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        measured = model.evaluate(X, y)
+        measured = model.evaluate(numbers, targets)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         findings = (
@@ -83,7 +85,8 @@ def report_data(
         "warnings": _messages(caught),
         **findings,
     }
-    data["target"]["name"] = str(target or getattr(y, "name", None) or "target")
+    named = y if isinstance(y, str) else getattr(y, "name", None)
+    data["target"]["name"] = str(target or named or "target")
     worst = numbers[[row["row"] for row in data["worst"]]]
     for row, values in zip(data["worst"], values_of_rows(model, worst), strict=True):
         row["inputs"] = values

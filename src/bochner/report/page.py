@@ -39,8 +39,8 @@ def report_page(
 
     Args:
         model: a fitted regressor with one target, or a fitted classifier.
-        X: rows to judge the model on, best such that it was not trained on.
-        y: their targets or classes.
+        X: rows to judge the model on, best such that it was not trained on; a table, too.
+        y: their targets or classes, or the name of their column in the table.
         columns: names of the inputs; those of the fit by default.
         source: name of the table, for the heading.
         target: name of the target; that of `y` by default, where it has one.
