@@ -32,19 +32,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", self.state["sends_on_to"])
             self.end_headers()
-            return None
+            return
         start = 0
         if asked and self.state["resumes"]:
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
             if start >= len(self.state["content"]):
                 self.send_error(416)
-                return None
+                return
         body = self.state["content"][start:]
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", self.state["length"] or str(len(body)))
         self.end_headers()
         if self.state["drips"]:
-            return self.drip(body)
+            self.drip(body)
+            return
         if self.state["breaks"]:
             body = body[: len(body) // 2]
         self.wfile.write(body)

@@ -208,5 +208,7 @@ def test_a_new_worker_drops_a_gradient_of_parameters_from_before_it_was_ready(ov
     assert worker.work_once()
     report = loop.wait(coordinator.report())
     loop.close()
-    assert report["staleness"] == {"0": 2}, "no gradient was applied to parameters that had moved on"
+    assert report["staleness"] == {"0": 2}, (
+        "no gradient was applied to parameters that had moved on"
+    )
     assert report["updates_of_worker"] == ([1, 1] if overtaken else [2, 0])

@@ -1,7 +1,7 @@
 """Random tables, random settings, random kills, through both interfaces, for as long as asked.
 
-`python -m tests.soak --seconds 3600` ends with a summary, and with exit code 1 if anything was wrong. A case is a number
-under a seed; `python -m tests.soak --seed 5 --case 17` runs it again.
+`python -m tests.soak --seconds 3600` ends with a summary, and with exit code 1 if anything was wrong. A case is a
+number under a seed; `python -m tests.soak --seed 5 --case 17` runs it again.
 """
 
 import argparse

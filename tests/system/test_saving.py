@@ -318,7 +318,9 @@ def test_odd_places_of_arrays_are_refused_before_any_is_read(arrays, monkeypatch
     monkeypatch.setattr(saving, "_digest_of_file", None)
     monkeypatch.setattr(saving, "_MOST_ARRAYS", 100)
     with pytest.raises(ModelFileError, match=r"damaged|model file"):
-        parse_arrays(file_of({"__metadata__": METADATA, **arrays}, 8 if len(arrays) == 2 else 4), "x")
+        parse_arrays(
+            file_of({"__metadata__": METADATA, **arrays}, 8 if len(arrays) == 2 else 4), "x"
+        )
 
 
 OPENING = """

@@ -239,12 +239,14 @@ def test_odd_contents_with_a_right_digest_are_an_error_in_words_or_go_on(tmp_pat
         folder.mkdir()
         changed = joined(*r.choice([edit_header, edit_header, edit_arrays])(r, *parts))
         (folder / "step-0000000117.checkpoint").write_bytes(changed)
+        refused = None
         try:
             run(checkpoints=in_folder(folder, resume=True))
         except (CheckpointError, TrainingDivergedError) as error:
-            assert 20 < len(str(error)) < 1000
-            n_refused += 1
+            refused = str(error)
         except BaseException as error:
             error.add_note(f"this was case {number}")
             raise
+        assert refused is None or 20 < len(refused) < 1000
+        n_refused += refused is not None
     assert n_refused > N_MUTATED / 3

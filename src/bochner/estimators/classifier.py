@@ -202,13 +202,3 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             predictor = self._predictor_of(rows.X)
             probabilities, density = predictor.probabilities(rows.X), predictor.log_density(rows)
         return ClassificationScores.of(rows.Y[:, 0], probabilities, density)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the share of rows whose class is predicted rightly.
-
-        Args:
-            X: rows.
-            y: their classes, or the name of their column.
-            sample_weight: how often each row counts.
-        """
-        return super().score(*self._read_if_named(X, y), sample_weight)

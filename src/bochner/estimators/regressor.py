@@ -197,16 +197,6 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         low, high = (found["quantiles"][..., i] for i in range(2))
         return RegressionScores.of(rows.Y, found["mean"], density, samples, low=low, high=high)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute R squared of the predicted means.
-
-        Args:
-            X: rows.
-            y: their targets, or the name of their column.
-            sample_weight: how often each row counts.
-        """
-        return super().score(*self._read_if_named(X, y), sample_weight)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True

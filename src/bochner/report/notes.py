@@ -295,7 +295,8 @@ def left_out_rows(found: Mapping[str, float | None]) -> Note | None:
         >>> left_out_rows({"log_likelihood": -1.0, "linear": -1.5, "constant": -2.0, "n_rows": 90}).verdict
         'good'
     """
-    simple = {name: found[name] for name in ("constant", "linear") if found.get(name) is not None}
+    named = ((name, found.get(name)) for name in ("constant", "linear"))
+    simple = {name: value for name, value in named if value is not None}
     if "log_likelihood" not in found or not simple:
         return None
     own, best = found["log_likelihood"], max(simple.values())
