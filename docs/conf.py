@@ -34,7 +34,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 autodoc_mock_imports = ["blackjax", "ray", "tensorboardX"]
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # else names lose their last underscore
 
 # Examples: every one runs; a failing one ends the build.
 sphinx_gallery_conf = {
