@@ -53,6 +53,18 @@ def speed(
 
 
 @app.command()
+def claims() -> None:
+    """Write the page that lists sentences with numbers, computed from their records; say which pages differ."""
+    from benchmarks.claims import CLAIMS, INDEX, ROOT, index
+
+    (ROOT / INDEX).write_text(index(), encoding="utf-8")
+    wrong = [claim for claim in CLAIMS if not claim.is_on_its_page()]
+    for claim in wrong:
+        print(f"{claim.page} should say: {claim.written()}")
+    raise typer.Exit(1 if wrong else 0)
+
+
+@app.command()
 def streaming(
     rows: Annotated[
         list[int] | None, typer.Option(help="Rows of a table; repeat.  [default: 1, 5, 50 million]")

@@ -14,6 +14,7 @@ from experiments.runner import Experiment, NoSuchJobError, run_experiment
 EXPERIMENTS = {
     "toy": "toy",
     "mcmc": "mcmc",
+    "check": "checks",
     "calibration": "calibration",
     "omega": "omega",
     "comparison": "comparison",

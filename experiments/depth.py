@@ -36,7 +36,7 @@ _MANY_LAYERS = 10
 
 def _jobs(quick: bool) -> Iterable[Job]:
     if quick:
-        for n_layers in (2, 5):
+        for n_layers in (2, _MANY_LAYERS):
             yield {
                 "data": "airline_nyc2013",
                 "n_layers": n_layers,

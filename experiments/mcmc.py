@@ -1,4 +1,4 @@
-"""The supplement's comparison with MCMC: a two-layer model on 50 points, exact kernels against q(W)."""
+"""The supplement's comparison with MCMC: a two-layer model on 50 points of its function, exact kernels against q(W)."""
 
 import functools
 import io

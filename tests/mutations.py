@@ -131,6 +131,12 @@ def edit_head(r, content):
     return len(text).to_bytes(8, "little") + text + content[8 + n_head :]
 
 
+def grow_sparsely(r, content):
+    """Let the head promise more of one array than there is, or pad the file with zeros as sparse files are."""
+    zeros = bytes(r.choice([1, 1000, 10**6]))
+    return content + zeros if r.random() < 0.5 else edit_head(r, content) + zeros
+
+
 def splice(r, content):
     other = r.choice(ORIGINALS)
     at = r.randrange(min(len(content), len(other)))
@@ -249,6 +255,10 @@ def reshape(r, arrays, name):
     arrays[name] = r.choice([array.reshape(r.choice(shapes)), array.T, np.tile(array, 2)])
 
 
+def many_empty(r, arrays, name):
+    arrays.update({f"new.{i}": np.zeros(0, np.float32) for i in range(r.choice([10, 2000]))})
+
+
 def empty(r, arrays, name):
     arrays[name] = np.zeros(r.choice([(0,), (0, 3), (1000, 0, 0), (2**40, 0)]), arrays[name].dtype)
 
@@ -272,10 +282,10 @@ def set_value(r, arrays, name):
 
 BYTE_CHANGES = (
     flip_bits, edit_bytes, truncate, insert, swap_blocks, remove_block, overwrite_length, edit_head,
-    splice,
+    splice, grow_sparsely,
 )  # fmt: skip
 PART_CHANGES = (
     edit_header, edit_header, edit_header, edit_header, edit_text, nest, replace_text, edit_arrays,
     edit_arrays, edit_both,
 )  # fmt: skip
-ARRAY_CHANGES = (drop, rename, add, reshape, empty, cast, set_value, set_value)
+ARRAY_CHANGES = (drop, rename, add, reshape, empty, many_empty, cast, set_value, set_value)

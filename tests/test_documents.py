@@ -21,6 +21,11 @@ def test_a_page_says_first_whom_it_is_for(page):
     assert beginning.startswith("For "), beginning
 
 
+def test_all_pages_are_in_the_index_of_the_site():
+    listed = (ROOT / "docs/index.md").read_text(encoding="utf-8").split()
+    assert {page.stem for page in PAGES} - {"index"} <= set(listed)
+
+
 def test_links_to_files_of_the_repository_lead_somewhere():
     pages = [*PAGES, *ROOT.glob("*.md"), *(ROOT / "experiments/notes").glob("*.md")]
     written_later = ROOT / "benchmarks/results/suite.md"

@@ -10,10 +10,14 @@ if TYPE_CHECKING:
     from bochner.estimators import DeepGPClassifier, DeepGPRegressor, fit_together, load
     from bochner.fitting.kinds import Constant, Exact, Landmarks, Linear
     from bochner.fitting.settings import Deep
+    from bochner.system.saving import ModelFileError
+    from bochner.tables.casting import TableError
     from bochner.tables.source import open_table
+    from bochner.training.checkpoints import CheckpointError
 
 # Imported when asked for, since JAX and scikit-learn take a second, which `bochner --help` need not wait for.
 _PLACES = {
+    "CheckpointError": "bochner.training.checkpoints",
     "Constant": "bochner.fitting.kinds",
     "Deep": "bochner.fitting.settings",
     "DeepGPClassifier": "bochner.estimators",
@@ -21,6 +25,8 @@ _PLACES = {
     "Exact": "bochner.fitting.kinds",
     "Landmarks": "bochner.fitting.kinds",
     "Linear": "bochner.fitting.kinds",
+    "ModelFileError": "bochner.system.saving",
+    "TableError": "bochner.tables.casting",
     "fit_together": "bochner.estimators",
     "load": "bochner.estimators",
     "open_table": "bochner.tables.source",
@@ -41,6 +47,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "CheckpointError",
     "Constant",
     "Deep",
     "DeepGPClassifier",
@@ -48,6 +55,8 @@ __all__ = [
     "Exact",
     "Landmarks",
     "Linear",
+    "ModelFileError",
+    "TableError",
     "__version__",
     "fit_together",
     "load",

@@ -56,3 +56,17 @@ def files(tmp_path_factory, call):
         "--ignore", "id", "--quiet",
     )  # fmt: skip
     return folder
+
+
+@pytest.fixture(scope="session")
+def linear(tmp_path_factory, call):
+    """The same with models that take no time: a table, one to predict, a model of numbers and one of classes."""
+    folder = tmp_path_factory.mktemp("linear")
+    make_frame(60).to_csv(folder / "flats.csv", index=False)
+    make_frame(40, seed=1).to_csv(folder / "new.csv", index=False)
+    for target, name in (("price", "prices"), ("color", "colors")):
+        call(
+            "fit", folder / "flats.csv", "--target", target, "--model", folder / f"{name}.bochner",
+            "--ignore", "id", "--members", "linear", "--quiet",
+        )  # fmt: skip
+    return folder

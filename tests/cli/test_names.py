@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from bochner.cli import landscape, landscape_pictures
 from tests.cli.conftest import SMALL
 
 TARGET = "[/b]"
@@ -103,9 +104,9 @@ def test_the_demo_names_its_folder_as_it_is(call, tmp_path, monkeypatch):
     demo = sys.modules["bochner.cli.demo"]
     scores = dict.fromkeys(demo._HEADINGS, 1.0)
     table = pa.table({"height": [1.0, 2.0, 3.0], "east": [1.0, 2.0, 4.0]})
-    monkeypatch.setattr(demo.landscape.Landscape, "table", table)
-    monkeypatch.setattr(demo.landscape, "all_scores", lambda *_: {"[/model]": scores})
-    monkeypatch.setattr(demo.landscape_pictures, "draw", lambda *_: None)
+    monkeypatch.setattr(landscape.Landscape, "table", table)
+    monkeypatch.setattr(landscape, "all_scores", lambda *_: {"[/model]": scores})
+    monkeypatch.setattr(landscape_pictures, "draw", lambda *_: None)
     monkeypatch.setattr(demo, "_write_page", lambda *_: None)
     printed = call("demo", "-o", tmp_path / "[red]plots", "--quiet").output
     assert "[red]plots/" in printed.replace("\n", "")

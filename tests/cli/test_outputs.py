@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shutil
+import stat
 
 import pandas as pd
 import pyarrow as pa
@@ -276,3 +277,18 @@ def test_a_data_set_is_written_as_a_whole_table(call, tmp_path):
     call("datasets", "get", "step", "-o", tmp_path / "step.csv", "--quiet")
     assert len(pd.read_csv(tmp_path / "step.csv")) == 50
     assert list(contents(tmp_path)) == ["step.csv"]
+
+
+@pytest.mark.parametrize("link", [None, "link.csv"])
+def test_private_predictions_stay_private_when_they_are_replaced(call, files, tmp_path, link):
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+    out.chmod(0o600)
+    named = out
+    if link is not None:
+        named = tmp_path / link
+        named.symlink_to("out.csv")
+    call("predict", files / "prices.bochner", files / "new.csv", "-o", named, "--quiet")
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert len(pd.read_csv(out)) == 300
+    assert named.is_symlink() == (link is not None)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from bochner import datasets
+from bochner.datasets.catalog import CATALOG
 from bochner.datasets.files import CHECKSUMS, checked_path
+from bochner.datasets.infinite_digits import N_IMAGES
 from bochner.datasets.registry import _AIRLINES as AIRLINES
 from bochner.datasets.simulated import FUNCTIONS
 
@@ -87,6 +89,35 @@ def test_mnist_has_its_published_test_part():
 def test_the_names_are_those_that_are_tested():
     elsewhere = {"composed", "step", "mnist", "mnist8m", *AIRLINES}
     assert datasets.names() == sorted([*REGRESSION, *CLASSIFICATION, *elsewhere])
+
+
+def test_the_catalog_lists_every_data_set_with_its_size():
+    assert list(CATALOG) == datasets.names()
+    for name, (n_rows, n_inputs, *_) in {**REGRESSION, **CLASSIFICATION}.items():
+        one = CATALOG[name]
+        assert (one.n_rows, one.n_inputs) == (n_rows, n_inputs)
+        assert (one.task == "regression") == (name in REGRESSION)
+    for name in FUNCTIONS:
+        assert datasets.load(name).X.shape == (CATALOG[name].n_rows, CATALOG[name].n_inputs)
+    assert CATALOG["mnist8m"].n_rows == N_IMAGES
+    assert all(set(one.files) <= set(CHECKSUMS) for one in CATALOG.values())
+
+
+def test_the_catalog_says_what_is_here(monkeypatch, tmp_path):
+    monkeypatch.setenv("BOCHNER_DATA", str(tmp_path))
+    monkeypatch.setenv("BOCHNER_CACHE", str(tmp_path))
+    places = [CATALOG[name].place for name in ("step", "yacht", "mnist")]
+    assert places == ["made when asked for", "not here", "to download"]
+    for name in CATALOG["yacht"].files:
+        (tmp_path / name).touch()
+    assert CATALOG["yacht"].place == "here"
+
+
+@needs_data
+def test_flights_have_the_sizes_of_the_catalog():
+    for name in ("airline_2008", "airline_nyc2013"):
+        data = datasets.load(name)
+        assert data.X.shape == (CATALOG[name].n_rows, CATALOG[name].n_inputs)
 
 
 @needs_data
@@ -179,13 +210,17 @@ def test_a_file_in_the_cache_serves_where_the_folder_has_none(monkeypatch, tmp_p
 
 def test_a_missing_variable_is_explained(monkeypatch):
     monkeypatch.delenv("BOCHNER_DATA", raising=False)
-    with pytest.raises(datasets.DataNotFoundError, match=r"BOCHNER_DATA is not set.*yacht\.npz"):
+    with pytest.raises(
+        datasets.DataNotFoundError, match=r"yacht\.npz is neither in BOCHNER_DATA, which is not set"
+    ):
         datasets.load("yacht")
 
 
 def test_a_missing_file_is_named_with_its_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("BOCHNER_DATA", str(tmp_path))
-    with pytest.raises(datasets.DataNotFoundError, match=rf"no yacht\.npz in .*{tmp_path.name}"):
+    with pytest.raises(
+        datasets.DataNotFoundError, match=rf"yacht\.npz is neither in .*{tmp_path.name}"
+    ):
         datasets.load("yacht")
 
 

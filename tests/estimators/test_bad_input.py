@@ -158,7 +158,7 @@ FITS = {
     ),
     "one group": (
         lambda: DeepGPRegressor().fit(X, Y, groups=["a"] * 20),
-        "`groups` must name two groups or more",
+        "`groups` must hold two groups or more",
     ),
     "validation without targets": (
         lambda: DeepGPRegressor().fit(X, Y, validation=X),

@@ -130,7 +130,7 @@ def test_no_rows_are_held_out_below_two_hundred(n, held_out):
     model = deep_regressor(validation_fraction=0.2, **SHORT).fit(x, y)
     judged = [r for r in model.history_ if r["held_out_mnll"] is not None]
     assert bool(judged) == bool(held_out)
-    kept, out = HeldOutRows().split(model.fitted_.deep.config, Rows(x, y[:, None], np.ones(n)))
+    kept, out = HeldOutRows().parts(model.fitted_.deep.config, Rows(x, y[:, None], np.ones(n)))
     assert len(out or []) == held_out
     assert len(kept) == n - held_out
 
@@ -142,7 +142,7 @@ def test_the_best_parameters_on_held_out_rows_are_kept():
     }  # fmt: skip
     model = deep_regressor(validation_fraction=0.2, **settings).fit(x, y)
     fit = model.fitted_.deep
-    _, out = HeldOutRows().split(fit.config, Rows(x, y[:, None], np.ones(200)))
+    _, out = HeldOutRows().parts(fit.config, Rows(x, y[:, None], np.ones(200)))
     judged = [r["held_out_mnll"] for r in model.history_ if r["held_out_mnll"] is not None]
     assert len(judged) == 25
     posterior = fit.posterior(30, key=fit.key("validate"))

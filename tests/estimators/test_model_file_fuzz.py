@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from bochner.estimators.files import from_parts
+from bochner.fitting.sources import Encoded
 from bochner.system.saving import ModelFileError, parse_arrays
 from tests.make_model_files import rows
 from tests.mutations import FILES, ORIGINALS, PARTS, joined, mutated, parts_of
@@ -113,12 +114,14 @@ def same_contents(content, original):
 
 
 def assert_works(model):
-    """A prediction has the right shape, and probabilities that are numbers sum to one."""
+    """A prediction has the right shape, is of numbers or warns, and probabilities that are numbers sum to one."""
     classes = getattr(model, "classes_", None)
-    X = rows(3).to_numpy()[:, :1].repeat(model.n_features_in_, axis=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    X = rows(3).to_numpy()[:, :1].repeat(model.fitted_.d_in, axis=1).view(Encoded)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         found = model.predict(X) if classes is None else model.predict_proba(X)
+    told = any("are not finite" in str(one.message) for one in caught)
+    assert np.isfinite(found).all() or told, "predictions that are no numbers are told"
     if classes is None:
         assert found.shape == ((3,) if model.fitted_.task.one_target else (3, model.n_targets_))
     else:

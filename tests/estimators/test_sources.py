@@ -127,7 +127,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(csv):
 @pytest.fixture
 def small_memory(monkeypatch):
     """A machine whose memory holds a few rows only."""
-    monkeypatch.setattr(sources, "_NUMBERS_IN_MEMORY", 100)
+    monkeypatch.setattr(sources, "NUMBERS_IN_MEMORY", 100)
     monkeypatch.setattr(sources, "_SAMPLE_ROWS", 200)
     monkeypatch.setattr(spool, "PART_ROWS", 512)
     monkeypatch.setattr(spool, "BLOCK_ROWS", 4)

@@ -8,6 +8,7 @@ from bochner import Deep
 from bochner.fitting.held_out import HeldOutRows
 from bochner.fitting.judging import Judged, OwnRows, brief, parts_to_judge
 from bochner.fitting.rows import Rows
+from bochner.fitting.splits import ByGroups, ByTime
 from bochner.gp.layers import LayerSettings
 from bochner.gp.model import DeepGP
 from bochner.gp.reparameterization import DrawWeights
@@ -32,7 +33,7 @@ def config(**settings):
 
 @pytest.mark.parametrize(("n", "held_out"), [(199, 0), (200, 40), (1000, 200)])
 def test_a_share_is_held_out_from_two_hundred_rows_on(n, held_out):
-    kept, out = HeldOutRows().split(config(validation_fraction=0.2), rows(n))
+    kept, out = HeldOutRows().parts(config(validation_fraction=0.2), rows(n))
     assert len(out or []) == held_out
     together = np.concatenate([part.X[:, 0] for part in (kept, out) if part])
     assert sorted(together) == list(range(n))
@@ -41,26 +42,36 @@ def test_a_share_is_held_out_from_two_hundred_rows_on(n, held_out):
 
 def test_given_rows_and_numbers_come_before_the_share():
     given = rows(7)
-    kept, out = HeldOutRows(given).split(config(validation_fraction=0.2), rows(300))
+    kept, out = HeldOutRows(given).parts(config(validation_fraction=0.2), rows(300))
     assert (len(kept), out) == (300, given)
     numbers = np.array([5, 2, 9])
-    kept, out = HeldOutRows(numbers=numbers).split(config(validation_fraction=0.0), rows(20))
+    kept, out = HeldOutRows(numbers=numbers).parts(config(validation_fraction=0.0), rows(20))
     assert out.X[:, 0].tolist() == [2, 5, 9]
     assert len(kept) == 17
 
 
 def test_groups_are_held_out_as_a_whole():
     groups = np.repeat([f"group {i}" for i in range(60)], 5)
-    kept, out = HeldOutRows(groups=groups).split(config(validation_fraction=0.2), rows(300))
+    kept, out = HeldOutRows(split=ByGroups(groups)).parts(
+        config(validation_fraction=0.2), rows(300)
+    )
     inside, outside = ({groups[int(i)] for i in part.X[:, 0]} for part in (kept, out))
     assert not inside & outside
     assert (len(outside), len(out)) == (12, 60)
 
 
+def test_the_latest_rows_are_held_out_in_time():
+    moments = np.random.default_rng(0).permutation(300)
+    settings = config(validation_fraction=0.2)
+    kept, out = HeldOutRows(split=ByTime(moments)).parts(settings, rows(300))
+    assert sorted(moments[out.X[:, 0].astype(int)]) == list(range(240, 300))
+    assert len(kept) == 240
+
+
 def test_nothing_is_held_out_where_that_would_leave_no_weight():
     weights = np.zeros(200)
     weights[0] = 1.0
-    kept, out = HeldOutRows().split(config(validation_fraction=0.2), rows(200, weights))
+    kept, out = HeldOutRows().parts(config(validation_fraction=0.2), rows(200, weights))
     assert (len(kept), out) == (200, None)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bochner import Constant, Deep, DeepGPClassifier, DeepGPRegressor, Exact, Landmarks, Linear
+from bochner.fitting.splits import ByGroups
 from bochner.members.deep import deep_candidates
 from bochner.members.in_rows import rows_candidates
 from bochner.members.stack import fit_stack
@@ -98,6 +99,17 @@ def test_groups_are_left_out_together(member):
     assert together.summary_["log_likelihood"] < together.summary_["constant"] + 0.3
 
 
+def test_progress_is_shown_where_it_is_asked_for(capfd):
+    X, y = curve(40)
+    members = [*SIMPLE, ("exact", Exact(varying_noise=False))]
+    DeepGPRegressor(members, random_state=0, verbose=True).fit(X, y)
+    told = capfd.readouterr().err
+    assert "DeepGPRegressor: fitting constant, linear, exact to 40 rows." in told
+    assert "left-out log-likelihood" in told
+    DeepGPRegressor(members, random_state=0).fit(X, y)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_column_of_a_table_may_name_the_groups():
     import pandas as pd
 
@@ -112,7 +124,7 @@ def test_a_column_of_a_table_may_name_the_groups():
 def test_a_replicate_of_a_deep_model_is_judged_by_the_fold_that_it_has_left_out():
     X, y, groups = twins()
     apart = training(X, y)
-    together = training(X, y, groups=groups)
+    together = training(X, y, split=ByGroups(groups))
     assert all(len(np.unique(together.folds[groups == one])) == 1 for one in range(15))
     assert np.bincount(together.folds).tolist() == [12] * 5
     deep = Deep(**TINY | {"max_steps": 300, "n_random_features": 30, "lengthscale_factor": 0.3})

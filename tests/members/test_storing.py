@@ -9,6 +9,7 @@ import pytest
 
 from bochner import Constant, Deep, DeepGPClassifier, DeepGPRegressor, Exact, Landmarks, Linear
 from bochner.estimators.files import from_parts, to_parts
+from bochner.fitting.fingerprints import share_seen
 from bochner.system.saving import ModelFileError, format_arrays, parse_arrays
 from tests.members.tables import SIMPLE, TINY, curve, sides
 
@@ -55,6 +56,24 @@ def test_numbers_are_predicted_bit_by_bit(kind):
     assert loaded.evaluate(X, np.exp(y / 10)) == model.evaluate(X, np.exp(y / 10))
 
 
+def test_how_rows_were_left_out_and_which_were_seen_is_kept_and_older_files_do_not_know():
+    X, y = curve(40)
+    model = DeepGPRegressor(Linear(), random_state=0).fit(X, y, time=np.arange(40))
+    arrays, header = to_parts(model)
+    loaded = again(model).fitted_
+    assert loaded.judging == "later rows left out"
+    assert share_seen(loaded.fingerprints, X[:10], y[:10, None]) == 1.0
+    assert share_seen(loaded.fingerprints, X[:10], y[:10, None] + 1) == 0.0
+    assert arrays["fingerprints"].nbytes <= 8000
+    del arrays["fingerprints"], header["fitted"]["judging"]
+    older = from_parts(arrays, header)
+    assert older.fitted_.judging == ""
+    assert share_seen(older.fitted_.fingerprints, X, y[:, None]) is None
+    arrays["fingerprints"] = np.zeros(2000, np.uint64)
+    with pytest.raises(ModelFileError, match="fingerprints"):
+        from_parts(arrays, header)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_classes_are_predicted_bit_by_bit(kind):
     X, y = sides(40)
@@ -94,7 +113,7 @@ def test_what_was_loaded_is_saved_as_it_was(mixture, class_mixture, two_targets)
 def test_all_that_is_fitted_is_stored(mixture):
     header = to_parts(mixture)[1]["fitted"]
     names = {field.name for field in dataclasses.fields(mixture.fitted_)}
-    assert names - {"background"} == header.keys()
+    assert names - {"background", "fingerprints"} == header.keys()
 
 
 def changed(model, change):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bochner.report import notes
+from bochner.report import fit_notes, notes
 from bochner.report.regression import constant_metrics
 
 
@@ -63,9 +63,9 @@ def curve(slope_at_the_end, n=100, noise=0.0):
     ("bound", "held_out", "verdict", "words"),
     [
         (curve(0.0), [], "good", "had settled"),
-        (curve(0.9 * notes.SETTLED), [], "good", "had settled"),
-        (curve(1.1 * notes.SETTLED), [], "attention", "still rose"),
-        (curve(2 * notes.SETTLED, noise=1.0), [], "good", "had settled"),  # lost in noise
+        (curve(0.9 * fit_notes.SETTLED), [], "good", "had settled"),
+        (curve(1.1 * fit_notes.SETTLED), [], "attention", "still rose"),
+        (curve(2 * fit_notes.SETTLED, noise=1.0), [], "good", "had settled"),  # lost in noise
         (curve(-0.5), [], "attention", "learning_rate"),
         (curve(0.5), curve(0.0, n=20), "good", "held-out rows"),  # held-out rows decide
         (curve(0.0), curve(0.5, n=20), "attention", "held-out rows still rose"),
@@ -75,9 +75,28 @@ def curve(slope_at_the_end, n=100, noise=0.0):
     ],
 )
 def test_convergence_is_judged_on_the_last_fifth(bound, held_out, verdict, words):
-    note = notes.convergence(bound, held_out)
+    note = fit_notes.convergence(bound, held_out)
     assert note.verdict == verdict
     assert words in note.text
+
+
+@pytest.mark.parametrize(
+    ("held_out", "useful"), [([1.0, 0.5, 0.6], True), ([1.0, 0.5, 0.5], False), ([], False)]
+)
+def test_longer_training_is_never_advised_where_the_model_overfits(held_out, useful):
+    note = fit_notes.convergence(curve(0.5), held_out, useful=useful)
+    assert note.verdict == "info"
+    assert "is likely to give a better model" not in note.text
+    assert "or train longer" not in fit_notes.convergence(curve(-0.5), []).text
+
+
+def test_rows_of_the_fit_are_told():
+    assert fit_notes.rows_of_the_fit(None) is fit_notes.rows_of_the_fit(0.04) is None
+    some = fit_notes.rows_of_the_fit(0.4)
+    assert (some.verdict, some.text.startswith("About 40% of these rows are")) == (
+        "attention",
+        True,
+    )
 
 
 def test_few_rows_are_mentioned():
@@ -103,14 +122,20 @@ def test_equal_shares_are_not_ranked():
 )
 def test_left_out_rows_compare_with_the_best_simple_model(own, verdict, words):
     found = {"log_likelihood": own, "constant": -2.0, "linear": -1.5, "n_rows": 1234.0}
-    note = notes.left_out_rows(found)
+    note = fit_notes.left_out_rows(found)
     assert note.verdict == verdict
     assert words in note.text
     assert "On 1,234 rows" in note.text
 
 
+def test_how_rows_were_left_out_is_told():
+    found = {"log_likelihood": -1.0, "constant": -2.0, "n_rows": 12.0}
+    text = fit_notes.left_out_rows(found, "later rows of 'day' left out").text
+    assert "left out of the fit (later rows of 'day' left out), the mean" in text
+
+
 def test_nothing_is_said_of_left_out_rows_where_there_are_none():
-    assert notes.left_out_rows({}) is None
+    assert fit_notes.left_out_rows({}) is None
 
 
 @pytest.mark.parametrize(
@@ -128,6 +153,12 @@ def test_a_model_must_beat_the_constant_prediction():
     classes = notes.gain_over_constant(0.1, 2.0, 0.02, 0.9, classes=True)
     assert ("2.0%" in classes.text, "90.0%" in classes.text) == (True, True)
     assert notes.gain_over_constant(1.0, None, 0.0, 0.0, classes=False).verdict == "info"
+
+
+def test_a_small_gain_is_not_told_as_one_time():
+    text = notes.gain_over_constant(1.0, 1.03, 0.98, 1.0, classes=False).text
+    assert "1.03 times as likely" in text
+    assert "1 times" not in text
 
 
 def test_a_constant_target_is_told_from_one_that_hardly_varies():

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-_SECONDS_A_CASE = 300
+_SECONDS_A_CASE = 600
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ import sys
 
 from tests.make_model_files import FOLDER
 
-DEEP, IN_ROWS = (str(FOLDER / f"{name}.bochner") for name in ("regressor-2", "landmarks-2"))
+DEEP, IN_ROWS = (str(FOLDER / f"{name}.bochner") for name in ("regressor-2", "targets-2"))
 
 IN_A_CHILD = """
 import os, signal, sys, warnings

@@ -1,6 +1,9 @@
 import datetime
+import errno
 import gzip
 import io
+import os
+import threading
 import types
 
 import numpy as np
@@ -100,6 +103,34 @@ def test_standard_input_is_read_twice_and_its_copy_removed(monkeypatch, tmp_path
         assert contents(table).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
     assert len(list(tmp_path.iterdir())) == 1
     del table
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pipe_is_read_twice_and_its_copy_removed(monkeypatch, tmp_path):
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(copies))
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("a,b\n1,x\n2,y\n",))
+    writer.start()
+    table = open_table(tmp_path / "pipe")
+    writer.join()
+    assert table.name == str(tmp_path / "pipe")
+    for _ in range(2):
+        assert contents(table).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+    del table
+    assert not list(copies.iterdir())
+
+
+def test_a_full_disk_is_told_where_a_copy_is_made(monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"a\n1\n")))
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    with pytest.raises(TableError, match=f"cannot be copied to {tmp_path}.*TMPDIR"):
+        open_table("-")
     assert not list(tmp_path.iterdir())
 
 

@@ -158,6 +158,13 @@ def test_months_and_days_that_could_change_places_are_said(tmp_path):
         assert rows(open_table(semicolons))["day"][0] == datetime.datetime(2023, 7, 4)
 
 
+def test_other_columns_tell_what_comes_first_in_a_date():
+    days = {"sure": ["31/12/2023", "05/06/2023"], "doubtful": ["04/07/2023", "05/06/2023"]}
+    with pytest.warns(UserWarning, match="'doubtful': its dates are read by %d/%m/%Y"):
+        found = rows(open_table(pa.table(days)))
+    assert found["doubtful"][0] == datetime.datetime(2023, 7, 4)
+
+
 GERMAN = (
     "Gr\u00f6\u00dfe;Preis;Stra\u00dfe\n1,5;1.000,00 \u20ac;M\u00fchlweg\n2,5;7,50 \u20ac;Am Bach\n"
 )

@@ -1,8 +1,11 @@
+import equinox as eqx
 import jax
 import pytest
 
+from bochner.gp.members import Members
 from bochner.likelihoods import Gaussian, HeteroscedasticGaussian, StudentT
 from bochner.training import Budget, Plan, Stage, trainable
+from bochner.training.stages import in_words
 from tests import examples
 
 Q_W = [".q_W.mean", ".q_W.log_var"]
@@ -116,3 +119,15 @@ def test_the_foreseen_step_is_the_first_of_the_new_stage(max_steps):
 def test_stages_read_as_words():
     assert str(Stage(theta=False, omega=False, n_mc=1)) == "q(W), 1 sample"
     assert str(Stage(theta=True, omega=True, n_mc=10)) == "q(W) + theta + q(Omega), 10 samples"
+
+
+@pytest.mark.parametrize(
+    ("omega", "words"), [("prior-fixed", "q(W), 1 sample"), ("var-fixed", "q(W) + q(Omega), 1 sample")]
+)  # fmt: skip
+def test_of_held_frequencies_no_stage_says_that_they_are_learned(omega, words):
+    model = examples.deep_gp(4, feed_inputs=True, omega=omega, kernel="rbf")
+    stage = Stage(theta=False, omega=True, n_mc=1)
+    held = eqx.partition(model, trainable(model, stage))[1]
+    assert [in_words(stage, one) for one in (model, Members.of([model, model]), held)] == [
+        words
+    ] * 3

@@ -57,5 +57,5 @@ def test_a_missing_package_is_named_before_training(tmp_path, monkeypatch):
         return original(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_tensorboard)
-    with pytest.raises(ImportError, match=r"pip install bochner\[tensorboard\]"):
+    with pytest.raises(ImportError, match="pip install tensorboardX"):
         TensorBoardLogger(tmp_path)

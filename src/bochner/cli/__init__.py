@@ -6,6 +6,8 @@ import typer
 
 from bochner.cli.check import check
 from bochner.cli.common import EXIT_CODES
+from bochner.cli.compare import compare
+from bochner.cli.cv import cv
 from bochner.cli.datasets import datasets
 from bochner.cli.demo import demo
 from bochner.cli.evaluate import evaluate
@@ -27,7 +29,9 @@ app = typer.Typer(
     help="Deep Gaussian processes through random features: predictions with honest uncertainty.",
     epilog=EXIT_CODES,
 )
-for function in (fit, predict, evaluate, explain, check, report, info, sample, export, demo):
+for function in (
+    fit, predict, evaluate, cv, compare, report, explain, check, info, sample, export, demo,
+):  # fmt: skip
     app.command()(function)
 app.add_typer(datasets, name="datasets")
 

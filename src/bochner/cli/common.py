@@ -1,6 +1,7 @@
 """What all commands share: the options, the output for people and for machines, errors and exit codes."""
 
 import contextlib
+import errno
 import functools
 import inspect
 import json
@@ -27,6 +28,11 @@ EXIT_CODES = (
     "Exit codes: 0 done; 1 something is wrong with the data, the model file or a setting, and the message says what; "
     "2 the command line is wrong; 3 training diverged; 130 stopped by Ctrl-C; 143 stopped by SIGTERM."
 )
+
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Make room there, or choose another place."),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Choose a place that you may use."),
+}
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON, for other programs.")
@@ -60,11 +66,13 @@ def command(function: Callable) -> Callable:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(SIGNALED + 13) from None
             except KeyboardInterrupt:
-                raise typer.Exit(fail("stopped.", SIGNALED + 2, as_json)) from None
+                raise typer.Exit(_stopped("", SIGNALED + 2, as_json)) from None
             except Exception as error:
                 code = _exit_code(error)
                 if code is None:
                     raise
+                if code > SIGNALED:
+                    raise typer.Exit(_stopped(str(error), code, as_json)) from error
                 raise typer.Exit(fail(_in_words(error), code, as_json)) from error
 
     run.__doc__ = _flowing(function.__doc__ or "")
@@ -124,11 +132,22 @@ def fail(message: str, code: int, as_json: bool = False) -> int:
     return code
 
 
+def _stopped(message: str, code: int, as_json: bool) -> int:
+    """Say that a signal has ended the command, which is no error, and give the exit code."""
+    if as_json:
+        print(json.dumps({"error": message or "stopped"}))
+    PlainConsole(stderr=True).print(f"Stopped. {message}".strip(), soft_wrap=True)
+    return code
+
+
 def _in_words(error: Exception) -> str:
     # The number of a system's error tells users nothing.
-    if isinstance(error, OSError) and error.strerror and error.filename is None:
+    if not (isinstance(error, OSError) and error.strerror):
+        return str(error)
+    if error.filename is None:
         return error.strerror
-    return str(error)
+    remedy = _REMEDIES.get(error.errno or 0, "Check the path.")
+    return f"{error.filename}: {error.strerror}. {remedy}"
 
 
 def _exit_code(error: Exception) -> int | None:

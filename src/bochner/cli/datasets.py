@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
 import typer
+from rich.table import Table as RichTable
 
 from bochner.cli.common import AsJson, Quiet, command, show
 from bochner.cli.writing import open_output, table_output
@@ -16,13 +16,21 @@ datasets = typer.Typer(no_args_is_help=True, help="List data sets, or write one 
 @datasets.command("list")
 @command
 def list_names(as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """List the data sets by name."""
-    from bochner.datasets import names
+    """List the data sets: sizes, what is predicted, where they come from, and whether they are on this machine."""
+    from bochner.datasets.catalog import CATALOG
 
     if as_json:
-        show({"datasets": names()}, as_json=True)
-    else:
-        PlainConsole().print("\n".join(names()))
+        found = {name: {**vars(one), "place": one.place} for name, one in CATALOG.items()}
+        show({"datasets": found}, as_json=True)
+        return
+    table = RichTable("name")
+    for head in ("rows", "inputs"):
+        table.add_column(head, justify="right")
+    for head in ("task", "source", "on this machine"):
+        table.add_column(head)
+    for name, one in CATALOG.items():
+        table.add_row(name, f"{one.n_rows:,}", str(one.n_inputs), one.task, one.source, one.place)
+    PlainConsole().print(table)
 
 
 @datasets.command("get")
@@ -45,6 +53,8 @@ def get(
 
     Its files come from the folder in BOCHNER_DATA, else from the cache.
     """
+    import pyarrow as pa
+
     from bochner.datasets import load
     from bochner.datasets.files import present_files
 

@@ -4,8 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import typer
-
+from bochner.cli.fit_flags import further
 from bochner.fitting.declared import declared
 
 
@@ -48,5 +47,5 @@ def _annotation(name: str, about: Any) -> Any:
     text = about["text"]
     if not text.startswith("`"):  # a value is written as it is
         text = text[:1].upper() + text[1:]
-    option = typer.Option(*names, help=text.replace("`", ""), rich_help_panel=about["panel"])
+    option = further(*names, help=text.replace("`", ""), rich_help_panel=about["panel"])
     return Annotated[about["flag"] | None, option]

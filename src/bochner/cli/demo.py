@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.table import Table as RichTable
 
-from bochner.cli import landscape, landscape_pictures
 from bochner.cli.common import AsJson, Quiet, Seed, command, show
 from bochner.cli.output import check_folder
 from bochner.system.terminal import PlainConsole
@@ -21,6 +20,7 @@ _HEADINGS = {
     "width_90": "their width",
 }
 _PAGE = "demo.html"
+Scores = dict[str, float]
 
 
 @command
@@ -33,8 +33,6 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Predict the ground between surveyed points; print scores beside baselines; write one page with pictures."""
-    from bochner import DeepGPRegressor
-
     console = PlainConsole(quiet=as_json)
     started = time.monotonic()
     check_folder("--output", output, {})
@@ -44,6 +42,9 @@ def demo(
             raise ImportError(
                 f"the demo needs {package}: install it with `pip install bochner[plots]`."
             )
+    from bochner import DeepGPRegressor
+    from bochner.cli import landscape, landscape_pictures
+
     land = landscape.Landscape.surveyed(seed)
     title = (
         f"The ground between {len(land.y)} surveyed points, judged at {len(land.y_test):,} others"
@@ -63,7 +64,7 @@ def demo(
         )
 
 
-def _as_table(scores: dict[str, landscape.Scores]) -> RichTable:
+def _as_table(scores: dict[str, Scores]) -> RichTable:
     table = RichTable("meters", *_HEADINGS.values())
     for model, found in scores.items():
         table.add_row(model, *(_written(name, found[name]) for name in _HEADINGS))
@@ -74,15 +75,14 @@ def _written(name: str, value: float) -> str:
     return f"{value:.1%}" if name == "coverage_90" else f"{value:.1f}"
 
 
-def _write_page(
-    title: str, scores: dict[str, landscape.Scores], seconds: float, output: Path
-) -> None:
+def _write_page(title: str, scores: dict[str, Scores], seconds: float, output: Path) -> None:
+    from bochner.cli.landscape_pictures import PICTURES
     from bochner.report import write_report
     from bochner.report.rendering import rendered
 
     pictures = [
         (caption, base64.b64encode((output / name).read_bytes()).decode())
-        for name, caption in landscape_pictures.PICTURES.items()
+        for name, caption in PICTURES.items()
     ]
     rows = {
         model: [_written(name, found[name]) for name in _HEADINGS]

@@ -31,7 +31,7 @@ def evaluate(
     fitted = load_model(model)
     name = target_name(fitted, target)
     classes, total, n_rows = hasattr(fitted, "classes_"), None, 0
-    for X, batch in counted(encoded_batches(fitted.fitted_.reader, table, name), quiet):
+    for X, batch in counted(encoded_batches(fitted.fitted_.reader, table, name, gaps=True), quiet):
         y = target_values(batch, name, classification=classes, row=n_rows)
         scores = fitted.scores(X, y)
         total = scores if total is None else total + scores

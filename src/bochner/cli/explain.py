@@ -2,13 +2,15 @@
 
 import io
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, command, in_words, load_model, show
 from bochner.cli.output import Output
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _FORMATS = (".png", ".pdf", ".svg")
 _MOST_ROWS = 100_000
@@ -67,11 +69,14 @@ def _place(plot: Path, inputs: dict[str, Any]) -> Output:
     return place
 
 
-def _rows(fitted: Any, table: str | None, most: int) -> np.ndarray:
+def _rows(fitted: Any, table: str | None, most: int) -> "np.ndarray":
     """Read the first rows, encoded."""
-    from bochner.fitting.sources import encoded_batches
+    import numpy as np
 
-    found, n_rows = [np.zeros((0, fitted.fitted_.d_in))], 0
+    from bochner.fitting.sources import Encoded, encoded_batches
+
+    found: list[np.ndarray] = [np.zeros((0, fitted.fitted_.d_in)).view(Encoded)]
+    n_rows = 0
     for X, _ in encoded_batches(fitted.fitted_.reader, table):
         found.append(X)
         n_rows += len(X)
@@ -102,8 +107,10 @@ def _percent(shares: dict[str, float]) -> dict[str, str]:
     return {name: f"{share:.1%}" for name, share in shares.items()}
 
 
-def _of_row(fitted: Any, X: np.ndarray, row: int, as_json: bool) -> dict[str, Any]:
+def _of_row(fitted: Any, X: "np.ndarray", row: int, as_json: bool) -> dict[str, Any]:
     """Tell what columns contribute to the mean of a row, or to the probability of its most probable class."""
+    import numpy as np
+
     from bochner.explaining import output_names
 
     if getattr(fitted, "n_targets_", 1) > 1:
@@ -116,7 +123,7 @@ def _of_row(fitted: Any, X: np.ndarray, row: int, as_json: bool) -> dict[str, An
     names = output_names(fitted.fitted_)
     if as_json:
 
-        def by_output(values: np.ndarray) -> Any:
+        def by_output(values: "np.ndarray") -> Any:
             return dict(zip(names, values.tolist(), strict=True)) if names else float(values)
 
         return {

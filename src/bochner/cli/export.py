@@ -30,6 +30,8 @@ def export(
     from bochner.estimators.export import check_replaceable, export_files
     from bochner.estimators.export import export as write
 
+    if not output.name:
+        raise ValueError(f"--output must name a file; {output} is a folder.")
     for file in export_files(output):
         if Output("--output", file, {"MODEL": model}).is_special:
             raise ValueError(f"--output must name a file, for three are written; {file} is none.")

@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-import time
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any
 
 import typer
@@ -11,11 +11,36 @@ import typer
 from bochner.cli.common import AsJson, Quiet, TablePath, command, note, show
 from bochner.cli.deep_flags import with_deep_flags
 from bochner.cli.distribution import AskedDistribution
+from bochner.cli.fit_flags import (
+    LONG_WORK,
+    SEVERAL,
+    ClassWeight,
+    Config,
+    DateFormat,
+    Decimal,
+    Device,
+    Encoding,
+    Groups,
+    HelpAll,
+    Ignore,
+    Likelihood,
+    MaxSeconds,
+    Members,
+    MissingWords,
+    ModelToWrite,
+    Preset,
+    SeedOfFit,
+    Separator,
+    Target,
+    Task,
+    Thousands,
+    Time,
+    Validation,
+    further,
+)  # fmt: skip
 from bochner.cli.output import Inputs, Output, check_folder
 from bochner.cli.settings import OPTIONS, flags, settings_from
-
-_MODEL, _LONG, _TABLE = "The model", "Long work", "How the table is written"
-_SEVERAL = "Several devices, processes or hosts"
+from bochner.cli.tasks import find_task
 
 
 @with_deep_flags
@@ -23,147 +48,98 @@ _SEVERAL = "Several devices, processes or hosts"
 def fit(
     context: typer.Context,
     table: TablePath,
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column to predict.")] = None,
-    model: Annotated[Path | None, typer.Option(metavar="OUT", help="Model file to write.")] = None,
-    task: Annotated[
-        str | None, typer.Option(help="auto, regression or classification.  \\[default: auto]")
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column whose rows of one value are left out together."
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column not to learn from; repeat.")
-    ] = None,
-    validation: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Table by which the best model is kept.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Settings; flags override them.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed.  \\[default: 0]")] = None,
-    sep: Annotated[
-        str | None, typer.Option(help="Between fields, such as ';'.", rich_help_panel=_TABLE)
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="Such as latin-1.", rich_help_panel=_TABLE)
-    ] = None,
-    decimal: Annotated[
-        str | None, typer.Option(help="Before decimals: . or ,", rich_help_panel=_TABLE)
-    ] = None,
-    thousands: Annotated[
-        str | None, typer.Option(help="Between groups of digits.", rich_help_panel=_TABLE)
-    ] = None,
-    date_format: Annotated[
-        str | None, typer.Option(help="Such as %d.%m.%Y.", rich_help_panel=_TABLE)
-    ] = None,
-    na: Annotated[
-        list[str] | None,
-        typer.Option(metavar="WORD", help="Means missing; repeat.", rich_help_panel=_TABLE),
-    ] = None,
-    members: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, or some of deep, exact, landmarks, linear and constant, such as linear,deep. Without deep, "
-            "--kernel is that of exact and landmarks, such as 'rbf(lat, lon) + laplace'.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="auto, paper or paper-mnist.", rich_help_panel=_MODEL)
-    ] = None,
-    likelihood: Annotated[
-        str | None,
-        typer.Option(
-            help="Law of the target: auto, gaussian, heteroscedastic, student-t, poisson, negative-binomial, gamma; "
-            "softmax or bernoulli.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    class_weight: Annotated[
-        str | None, typer.Option(help="balanced, for classification.", rich_help_panel=_MODEL)
-    ] = None,
-    max_seconds: Annotated[
-        float | None,
-        typer.Option(help="Training time, compilation included.", rich_help_panel=_LONG),
-    ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="cpu, gpu or gpu:1.", rich_help_panel=_LONG)
-    ] = None,
+    target: Target = None,
+    model: ModelToWrite = None,
+    task: Task = None,
+    ignore: Ignore = None,
+    groups: Groups = None,
+    time: Time = None,
+    members: Members = None,
+    max_seconds: MaxSeconds = None,
+    config: Config = None,
+    seed: SeedOfFit = None,
+    validation: Validation = None,
+    sep: Separator = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
+    na: MissingWords = None,
+    preset: Preset = None,
+    likelihood: Likelihood = None,
+    class_weight: ClassWeight = None,
+    device: Device = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder for checkpoints.", rich_help_panel=_LONG),
+        further(metavar="DIR", help="Folder for checkpoints.", rich_help_panel=LONG_WORK),
     ] = None,
     checkpoint_seconds: Annotated[
         float | None,
-        typer.Option(help="Time between them.  \\[default: 60]", rich_help_panel=_LONG),
+        further(help="Time between them.  \\[default: 60]", rich_help_panel=LONG_WORK),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest one.", rich_help_panel=_LONG)
+        bool, further("--resume", help="Go on from the newest one.", rich_help_panel=LONG_WORK)
     ] = False,
     tensorboard: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Log for TensorBoard.", rich_help_panel=_LONG),
+        further(metavar="DIR", help="Log for TensorBoard.", rich_help_panel=LONG_WORK),
     ] = None,
     devices: Annotated[
         str | None,
-        typer.Option(help="Devices in step: a number, or all.", rich_help_panel=_SEVERAL),
+        further(help="Devices in step: a number, or all.", rich_help_panel=SEVERAL),
     ] = None,
     coordinator: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST:PORT", help="Where process 0 listens.", rich_help_panel=_SEVERAL
-        ),
+        further(metavar="HOST:PORT", help="Where process 0 listens.", rich_help_panel=SEVERAL),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Processes in step.", rich_help_panel=_SEVERAL)
+        int | None, further(min=1, help="Processes in step.", rich_help_panel=SEVERAL)
     ] = None,
     process_id: Annotated[
-        int | None, typer.Option(min=0, help="Which one this is.", rich_help_panel=_SEVERAL)
+        int | None, further(min=0, help="Which one this is.", rich_help_panel=SEVERAL)
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Asynchronous workers.", rich_help_panel=_SEVERAL)
+        int | None, further(min=1, help="Asynchronous workers.", rich_help_panel=SEVERAL)
     ] = None,
     mode: Annotated[
-        str | None, typer.Option(help="sync or async.  \\[default: sync]", rich_help_panel=_SEVERAL)
+        str | None, further(help="sync or async.  \\[default: sync]", rich_help_panel=SEVERAL)
     ] = None,
     address: Annotated[
         str | None,
-        typer.Option(
-            metavar="RAY", help="Running Ray cluster for async workers.", rich_help_panel=_SEVERAL
+        further(
+            metavar="RAY", help="Running Ray cluster for async workers.", rich_help_panel=SEVERAL
         ),
     ] = None,
     shared_folder: Annotated[
         Path | None,
-        typer.Option(
+        further(
             metavar="DIR",
             help="Folder that all workers see, for large tables.",
-            rich_help_panel=_SEVERAL,
+            rich_help_panel=SEVERAL,
         ),
     ] = None,
     shards: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes that share the parameters.", rich_help_panel=_SEVERAL),
+        further(min=1, help="Processes that share the parameters.", rich_help_panel=SEVERAL),
     ] = None,
     max_staleness: Annotated[
         int | None,
-        typer.Option(min=0, help="Refuse staler gradients.", rich_help_panel=_SEVERAL),
+        further(min=0, help="Refuse staler gradients.", rich_help_panel=SEVERAL),
     ] = None,
     scale_by_staleness: Annotated[
         bool | None,
-        typer.Option(
+        further(
             "--scale-by-staleness",
             help="Smaller steps for stale gradients; for three workers and more.",
-            rich_help_panel=_SEVERAL,
+            rich_help_panel=SEVERAL,
         ),
     ] = None,
     gpus_a_worker: Annotated[
-        float | None, typer.Option(min=0, help="GPUs of each worker.", rich_help_panel=_SEVERAL)
+        float | None, further(min=0, help="GPUs of each worker.", rich_help_panel=SEVERAL)
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
     **deep_settings: Any,
 ) -> None:
     """Learn to predict a column of TABLE from the others, and write the model to a file.
@@ -184,13 +160,13 @@ def fit(
     column, out = asked.required("target"), asked.required("model")
     asked_task, ignored = asked.taken("task", "auto"), asked.taken("ignore", [])
     held_out, logs = asked.taken("validation", None), asked.taken("tensorboard", None)
-    group_column = asked.taken("groups", None)
+    group_column, time_column = asked.taken("groups", None), asked.taken("time", None)
     written = {name: asked.values.pop(name) for name in OPTIONS if name in asked.values}
     asked.values.setdefault("seed", 0)
     inputs = {"TABLE": table, "--validation": held_out, "--config": config}
     folders = {"--checkpoint": asked.values.get("checkpoint"), "--tensorboard": logs}
     place = None if silent else _outputs(out, folders, inputs)
-    started = time.monotonic()
+    started = monotonic()
     from bochner.cli.standings import in_a_line, show_members, standings
     from bochner.estimators.files import to_parts
     from bochner.fitting.storing import check_storable
@@ -199,7 +175,7 @@ def fit(
 
     check_storable(asked.values)
     source = open_table(table, **written)
-    found_task = _find_task(source, column, asked_task, quiet)
+    found_task = find_task(source, column, asked_task, quiet)
     estimator = asked.estimator(found_task)
     estimator.set_params(verbose=0 if quiet else 1, resume=resume, distributed=distributed)
     if logs is not None:
@@ -207,12 +183,20 @@ def fit(
 
         estimator.set_params(callbacks=[TensorBoardLogger(logs)])
     try:
-        estimator.fit(source, column, groups=group_column, validation=held_out, ignore=ignored)
+        estimator.fit(
+            source,
+            column,
+            groups=group_column,
+            time=time_column,
+            validation=held_out,
+            ignore=ignored,
+        )
     except Exception as error:
         _say_how_to_resume(error)
         raise
     if place is None:
         return
+    note(f"Writing {place.path}.", quiet or place.is_standard_output)
     place.write_or_rescue(format_arrays(*to_parts(estimator)))
     fitted = estimator.fitted_
     summary: dict[str, Any] = {
@@ -222,7 +206,7 @@ def fit(
         "rows": source.n_rows,
         "inputs": len(fitted.encoder.input_names),
         "encoded_inputs": fitted.d_in,
-        "seconds": time.monotonic() - started,
+        "seconds": monotonic() - started,
         **(standings(fitted) if as_json else in_a_line(fitted)),
     }
     deep = fitted.deep
@@ -238,19 +222,6 @@ def fit(
         show(summary, as_json=as_json, quiet=quiet)
         if not (as_json or quiet):
             show_members(fitted)
-
-
-def _find_task(source: Any, target: str, task: str, quiet: bool) -> str:
-    from bochner.fitting.config import check_choice
-    from bochner.fitting.sources import task_of
-
-    check_choice("task", task, ["auto", "regression", "classification"])
-    if task != "auto":
-        return task
-    found, reason = task_of(source, target)
-    other = "regression" if found == "classification" else "classification"
-    note(f"Task: {found} (of the target: {reason}); --task {other} overrides.", quiet)
-    return found
 
 
 def _outputs(model: str | Path, folders: Inputs, inputs: Inputs) -> Output:

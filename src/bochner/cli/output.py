@@ -50,18 +50,17 @@ class Output:
         """Give a file to write to; it appears whole when the block ends without an error, and not before."""
         if self._destination is None:
             yield sys.stdout.buffer
-            sys.stdout.flush()
+            with self.errors_in_words():
+                sys.stdout.flush()
             return
         with self._destination.open() as file:
             yield file
 
     def errors_in_words(self) -> contextlib.AbstractContextManager[None]:
         """Say of a system's error which file could not be written."""
-        return (
-            contextlib.nullcontext()
-            if self._destination is None
-            else self._destination.errors_in_words()
-        )
+        if self._destination is None:
+            return _standard_output_in_words()
+        return self._destination.errors_in_words()
 
     def write(self, content: bytes) -> None:
         """Write the whole file."""
@@ -87,6 +86,20 @@ class Output:
             raise OSError(
                 f"{self.option} {self.path} could not be written ({reason}). {ending}"
             ) from error
+
+
+@contextlib.contextmanager
+def _standard_output_in_words() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"cannot write to standard output ({error.strerror or error}): what it holds is not whole. Make room, "
+            "or name a file in another place by --output",
+        ) from error
 
 
 def refuse_inputs(option: str, path: str | Path, inputs: Inputs) -> None:

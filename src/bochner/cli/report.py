@@ -34,7 +34,9 @@ def report(
     fitted = load_model(model)
     name = target_name(fitted, target)
     X, y = rows_with_targets(fitted.fitted_.reader, table, name, _MAX_ROWS)
-    page = report_page(fitted, X, y, source=str(table), target=name)
+    page = report_page(
+        fitted, X, y, source="standard input" if table == "-" else table, target=name
+    )
     place.write(page.encode())
     if not place.is_standard_output:
         show({"report": str(output), "rows": len(X)}, as_json=as_json, quiet=quiet)

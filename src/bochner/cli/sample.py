@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import numpy as np
-import pyarrow as pa
 import typer
 
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
@@ -29,6 +27,9 @@ def sample(
     A function is the mean of the target, or the probability of each class, without noise; it is the same function in
     all rows.
     """
+    import numpy as np
+    import pyarrow as pa
+
     from bochner.fitting.sources import encoded_batches
 
     place = table_output(output, {"MODEL": model, "TABLE": table})
@@ -37,7 +38,7 @@ def sample(
     classes, n_rows = getattr(fitted, "classes_", None), 0
     with open_output(place) as writer:
         for X, _ in counted(
-            encoded_batches(fitted.fitted_.reader, table, gaps=False),
+            encoded_batches(fitted.fitted_.reader, table),
             quiet or place.is_standard_output,
         ):
             columns = {}

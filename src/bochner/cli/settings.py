@@ -12,10 +12,10 @@ OPTIONS = ("sep", "encoding", "decimal", "thousands", "date_format", "na")
 """What `open_table` is told of how the table is written."""
 
 _OF_THE_CALL = (
-    "target", "model", "task", "groups", "ignore", "validation", "tensorboard", "seed", *OPTIONS,
+    "target", "model", "task", "groups", "time", "ignore", "validation", "tensorboard", "seed", *OPTIONS,
 )  # fmt: skip
 _TEXTS = (
-    "target", "model", "task", "groups", "validation", "tensorboard", "checkpoint", *OPTIONS[:-1],
+    "target", "model", "task", "groups", "time", "validation", "tensorboard", "checkpoint", *OPTIONS[:-1],
 )  # fmt: skip
 _LISTS = {"ignore": "names of columns", "na": "words"}
 _NOT_SETTINGS = ("callbacks", "distributed", "verbose", "resume", "warm_start", "random_state")

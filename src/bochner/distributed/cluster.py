@@ -24,7 +24,7 @@ def imported_ray() -> Any:
         import ray
     except ImportError as error:
         raise ImportError(
-            "asynchronous training needs Ray: pip install 'bochner[distributed]'."
+            "asynchronous training needs Ray: install it with `pip install ray`."
         ) from error
     return ray
 

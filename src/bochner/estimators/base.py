@@ -29,9 +29,11 @@ from bochner.fitting.sources import (
     is_source,
     rows_with_targets,
 )
+from bochner.fitting.splits import AbstractSplit, split_of
 from bochner.fitting.task import AbstractTask
 from bochner.members.fit import Form, fit, fit_large, fit_rows_to_come
 from bochner.members.fitted import Fitted
+from bochner.system.saving import ModelFileError
 from bochner.tables.encoding import Encoder
 
 
@@ -68,6 +70,7 @@ class BaseDeepGP(
         sample_weight: Any = None,
         *,
         groups: Any = None,
+        time: Any = None,
         validation: Any = None,
         ignore: Sequence[str] = (),
     ) -> Self:
@@ -82,14 +85,16 @@ class BaseDeepGP(
             sample_weight: how often each row counts.
             groups: the group of each row, or with a table the name of its column, which is not learned from. Members
                 are judged on whole groups that they have not seen.
+            time: when each row was, as numbers or dates, or with a table the name of its column, which is learned from
+                unless it is ignored. Members are judged on the latest rows, by what they say from earlier ones.
             validation: `(X, y)`, or a table, by which members are judged in place of rows left out.
             ignore: columns of the table not to learn from.
         """
         if isinstance(y, str):
             check_no_weights(sample_weight)
-            fitted = self._fit_source(X, y, groups, validation, ignore)
+            fitted = self._fit_source(X, y, groups, time, validation, ignore)
         else:
-            fitted = self._fit_arrays(X, y, sample_weight, groups, validation)
+            fitted = self._fit_arrays(X, y, sample_weight, groups, time, validation)
         return self._with(fitted)
 
     def _with(self, fitted: Fitted) -> Self:
@@ -104,7 +109,7 @@ class BaseDeepGP(
         return self.fitted_ if self.warm_start and hasattr(self, "fitted_") else None
 
     def _fit_arrays(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, validation: Any
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, time: Any, validation: Any
     ) -> Fitted:
         before = self._before()
         if before is None:
@@ -114,30 +119,22 @@ class BaseDeepGP(
             X = self._matrix(X, before.reader, gaps=False)
             task, form = before.task, Form(before.encoder, before.names, before.target)
         rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
-        if groups is not None:
-            groups = np.asarray(groups)
-            if groups.shape != (len(X),):
-                raise ValueError(
-                    f"`groups` must have one entry for each of the {len(X)} rows; got shape {groups.shape}."
-                )
-        return self._fit_rows(rows, task, form, groups, validation, before)
+        return self._fit_rows(rows, task, form, split_of(groups, time, len(X)), validation, before)
 
     def _fit_rows(
         self,
         rows: Rows,
         task: AbstractTask,
         form: Form,
-        groups: np.ndarray | None,
+        split: AbstractSplit | None,
         validation: Any,
         before: Fitted | None,
     ) -> Fitted:
         asked = self._asked()
         d_in = rows.X.shape[1]
         given = None if validation is None else self._validation_rows(validation, task, form, d_in)
-        if groups is not None and len(np.unique(groups[rows.weights > 0])) < 2:
-            raise ValueError(
-                "`groups` must name two groups or more, as whole ones are left out; got one."
-            )
+        if split is not None:
+            split[rows.weights > 0].check()
         with asked.session.on_device():
             return fit(
                 self.members,
@@ -145,13 +142,19 @@ class BaseDeepGP(
                 rows,
                 task,
                 form,
-                groups=groups,
+                split=split,
                 validation=given,
                 before=before,
             )
 
     def _fit_source(
-        self, source: Any, target: str, groups: Any, validation: Any, ignore: Sequence[str]
+        self,
+        source: Any,
+        target: str,
+        groups: str | None,
+        time: str | None,
+        validation: Any,
+        ignore: Sequence[str],
     ) -> Fitted:
         """Learn from a table of named columns: encode them, and hold the rows in memory or stream them by size."""
         before = self._before()
@@ -159,27 +162,25 @@ class BaseDeepGP(
             raise ValueError(
                 f"`warm_start` goes on with the target {before.target!r}; got {target!r}."
             )
-        if groups is not None and not isinstance(groups, str):
-            raise ValueError("with a table, `groups` is the name of one of its columns.")
+        for option, column in (("groups", groups), ("time", time)):
+            if column is not None and not isinstance(column, str):
+                raise ValueError(f"with a table, `{option}` is the name of one of its columns.")
         left_out = [*ignore] if groups is None else [*ignore, groups]
         found = TrainingSource.open(source, target, left_out, classification=self._classification)
         encoder = None if before is None else before.encoder
         if encoder is None:
             encoder = Encoder.learn(found.sample.select(found.inputs), found.reading)
+        in_memory = found.fits_in_memory(encoder)
+        if not in_memory and (groups is not None or time is not None):
+            raise ValueError("`groups` and `time` need a table that fits into memory.")
+        split = found.split(groups, time, classification=self._classification)
         form = Form(encoder=encoder, names=found.inputs, target=target)
         task = self._task_of_source(found) if before is None else before.task
         batches = found.encoded_batches(encoder, classification=self._classification)
-        if found.fits_in_memory(encoder):
+        if in_memory:
             X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
             rows = self._rows_of(X, y, task)
-            numbers = (
-                None
-                if groups is None
-                else found.column(groups, classification=self._classification)
-            )
-            return self._fit_rows(rows, task, form, numbers, validation, before)
-        if groups is not None:
-            raise ValueError("`groups` need a table that fits into memory.")
+            return self._fit_rows(rows, task, form, split, validation, before)
         X, y = encoder(found.sample), found.sample_targets(classification=self._classification)
         asked, sample = self._asked(), self._rows_of(X, y, task)
         d_in = X.shape[1]
@@ -315,6 +316,32 @@ class BaseDeepGP(
 
         check_is_fitted(self)
         save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open a model file of this kind of estimator.
+
+        Args:
+            path: a file written by `save`.
+
+        Example:
+            >>> import os, tempfile
+            >>> from bochner import DeepGPClassifier, DeepGPRegressor, Linear
+            >>> path = os.path.join(tempfile.mkdtemp(), "model.bochner")
+            >>> DeepGPRegressor(Linear()).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.5]).save(path)
+            >>> DeepGPRegressor.load(path).n_features_in_
+            1
+            >>> DeepGPClassifier.load(path)  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+            bochner.system.saving.ModelFileError: ... holds a DeepGPRegressor: open it by `DeepGPRegressor.load`.
+        """
+        from bochner.estimators.files import load
+
+        found = load(path)
+        if not isinstance(found, cls):
+            kind = type(found).__name__
+            raise ModelFileError(f"{path} holds a {kind}: open it by `{kind}.load`.")
+        return found
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in vars(self)

@@ -14,11 +14,13 @@ from bochner.fitting.inputs import (
     check_weights,
     plain_labels,
 )
+from bochner.fitting.names import naming_what_was_meant
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
 from bochner.prediction.scores import ClassificationScores
 
 
+@naming_what_was_meant
 class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     """Classification with calibrated probabilities for raw tables, by deep and shallow Gaussian processes.
 
@@ -40,7 +42,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         device: where to compute.
         distributed: trains a deep model on several devices or processes.
         random_state: seed of everything.
-        verbose: 1 shows progress.
+        verbose: True shows progress on standard error: a bar on a terminal, else lines, in notebooks, too.
 
     Attributes:
         classes_: the classes, in the order of the columns of `predict_proba`; the other attributes are those of

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from bochner.fitting.config import check_choice, check_positive
+from bochner.fitting.names import naming_what_was_meant, no_such_setting
 from bochner.fitting.recipes import PRESETS
 from bochner.fitting.session import Session
 from bochner.fitting.settings import Deep
@@ -15,6 +16,7 @@ from bochner.members.fit import AUTO, with_preset
 from bochner.system.compiled_programs import keep_compiled_programs
 
 
+@naming_what_was_meant
 class Parameters(BaseEstimator):
     """What concerns every fit; what concerns one kind of member is a parameter of that member."""
 
@@ -74,6 +76,10 @@ class Parameters(BaseEstimator):
         if replaced:
             pairs: Any = self.members
             self.members = type(pairs)((name, replaced.get(name, one)) for name, one in pairs)
+        known = self.get_params(deep=True)
+        for name in params:
+            if name not in known:
+                raise ValueError(no_such_setting(type(self).__name__, name, known))
         return super().set_params(**params)
 
     def _named_members(self) -> list[tuple[str, BaseEstimator]]:

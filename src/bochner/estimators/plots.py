@@ -22,7 +22,7 @@ def _axes(ax: Any) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "plots need matplotlib: install it with `pip install bochner[plots]`."
+            "plots need matplotlib: install it with `pip install matplotlib`."
         ) from error
     return plt.subplots(figsize=(5, 3.6), layout="constrained")[1]
 

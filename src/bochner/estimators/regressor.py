@@ -10,6 +10,7 @@ from bochner.estimators.base import BaseDeepGP
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
+from bochner.members.distribution import PredictiveDistribution
 from bochner.prediction.scores import RegressionScores
 
 _ENDS = (0.05, 0.95)
@@ -43,7 +44,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         distributed: `bochner.distributed.Synchronous(...)` or `Asynchronous(...)` trains a deep model on several
             devices or processes; None trains on one device.
         random_state: seed of everything.
-        verbose: 1 shows progress.
+        verbose: True shows progress on standard error: a bar on a terminal, else lines, in notebooks, too.
 
     Attributes:
         members_: each member with the mean log-likelihood of rows that it left out, its weight and its seconds.
@@ -149,6 +150,16 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
         return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
+
+    def predict_dist(self, X: Any) -> PredictiveDistribution:
+        """Predict the whole distribution of y at each row: `mean`, `variance`, `cdf`, `ppf`, `log_prob`, `sample`.
+
+        Args:
+            X: rows to predict.
+        """
+        X = self._checked_inputs(X)
+        with self.on_device():
+            return PredictiveDistribution(self._predictor_of(X).law(X), self.fitted_.seed)
 
     def _summary(self, X: Any, levels: Any) -> dict[str, np.ndarray]:
         X = self._checked_inputs(X)

@@ -49,6 +49,8 @@ class RowsInMixin:
             return check_X(self, X, reset=False)
         X = check_not_empty(X)
         array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+        if _is_encoded(array, reader):
+            return array.astype(np.float64)
         check_columns(self, array, reset=False)
         table = array_table(array, reader.column_names)
         return np.asarray(encoded_matrix(reader, table, gaps=gaps))
@@ -127,6 +129,12 @@ class RowsInMixin:
         if hasattr(self, "fitted_") and is_source(X, encoded=self.fitted_.encoder is not None):
             return encoded_matrix(self.fitted_.reader, X, gaps=gaps), y
         return X, y
+
+
+def _is_encoded(X: np.ndarray, reader: Reader) -> bool:
+    """Whether numbers can only be the encoded matrix, by how many columns there are."""
+    encoded = X.ndim == 2 and X.dtype.kind in "biuf" and X.shape[1] == reader.d_in
+    return encoded and reader.d_in != len(reader.column_names)
 
 
 def _of_width(X: np.ndarray, reader: Reader) -> np.ndarray:

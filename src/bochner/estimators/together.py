@@ -55,7 +55,7 @@ def fit_together(
     _check_equal("targets or classes", [one.fit.task.n_outputs for one in prepared])
     config = _common([one.fit.config for one in prepared])
     first = prepared[0]
-    if HeldOutRows().split(config, first.rows)[1] is not None:
+    if HeldOutRows().parts(config, first.rows)[1] is not None:
         raise ValueError("`fit_together` holds no rows out; set `Deep(validation_fraction=0)`.")
     with first.asked.session.on_device():
         scaled = [one.fit.scaled(one.rows) for one in prepared]

@@ -89,6 +89,7 @@ def class_parts(
     labels: Int[np.ndarray, " n"],
     n_classes: int,
     *,
+    judged: Int[np.ndarray, " judged"] | None = None,
     weights: Float[np.ndarray, " n"] | None = None,
     groups: Int[np.ndarray, " n"] | None = None,
     kernel: AbstractKernel | None = None,
@@ -96,12 +97,13 @@ def class_parts(
     seed: int = 0,
     until: float = NEVER,
 ) -> list[ClassPart]:
-    """Fit the parts, each judged on all training rows.
+    """Fit the parts, each judged on training rows that it has left out.
 
     Args:
         rows: the training rows.
         labels: the class of each, counted from zero.
         n_classes: how many classes there are.
+        judged: the rows by which parts are judged, in this order; all where None.
         weights: of the rows, all positive; a row of weight w counts like w rows. Each counts once where None.
         groups: rows of the same group are left out together; each alone where None.
         kernel: the covariance of the sum; the one for tables where None.
@@ -122,12 +124,14 @@ def class_parts(
     alone = np.arange(len(labels))
     groups = alone if groups is None else np.unique(groups, return_inverse=True)[1]
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
-    parts = [frequency_part(labels, n_classes, weights)]
+    judged = np.arange(len(labels)) if judged is None else judged
+    frequent = frequency_part(labels, n_classes, weights, groups)
+    parts = [dataclasses.replace(frequent, left_out=frequent.left_out[judged])]
     if not rows.layout.n_axes or len(labels) < 3:
         return parts
     folds = folds_of_groups(groups, _N_FOLDS, seed)
     effort = effort or Effort()
-    fitting = _Fitting(rows, labels, n_classes, weights, folds, seed, until)
+    fitting = _Fitting(rows, labels, n_classes, judged, weights, folds, seed, until)
     light = dataclasses.replace(effort, all=3, scales=(1.0,))
     parts += fitting.parts("linear", LINEAR_KERNEL, (0.1,), light)
     if not is_past(until):
@@ -136,12 +140,20 @@ def class_parts(
 
 
 def frequency_part(
-    labels: Int[np.ndarray, " n"], n_classes: int, weights: Float[np.ndarray, " n"]
+    labels: Int[np.ndarray, " n"],
+    n_classes: int,
+    weights: Float[np.ndarray, " n"],
+    groups: Int[np.ndarray, " n"] | None = None,
 ) -> ClassPart:
-    """Make the model that says the same of each row, with half a row more in each class."""
+    """Make the model that says the same of each row, with half a row more in each class.
+
+    It is judged by the frequencies in other groups.
+    """
     counts = np.bincount(labels, weights, minlength=n_classes) + 0.5
-    without = counts - weights[:, None] * (labels[:, None] == np.arange(n_classes))
-    without = np.maximum(without, 0.5)
+    groups = np.arange(len(labels)) if groups is None else groups
+    of_groups = np.zeros((int(groups.max()) + 1, n_classes))
+    np.add.at(of_groups, (groups, labels), weights)
+    without = np.maximum(counts - of_groups[groups], 0.5)
     left = without / np.sum(without, axis=1, keepdims=True)
     frequencies = counts / np.sum(counts)
     return ClassPart("frequencies", "constant", None, frequencies, 1.0, left)
@@ -217,6 +229,7 @@ class _Fitting:
     rows: Rows
     labels: Int[np.ndarray, " n"]
     n_classes: int
+    judged: Int[np.ndarray, " judged"]
     weights: Float[np.ndarray, " n"]
     folds: Int[np.ndarray, " n"]
     seed: int
@@ -239,8 +252,9 @@ class _Fitting:
             functions = self._condition(kernel, v, everyone, strength, K)
             if strength not in left:
                 left[strength] = self._left_out(functions)
-            mean, variance = left[strength]
-            temperature, p = choose_temperature(mean, variance, self.labels, self.weights)
+            own = self.judged
+            mean, variance = left[strength][:, own]
+            temperature, p = choose_temperature(mean, variance, self.labels[own], self.weights[own])
             name = f"{kind}, strength {strength:g}"
             made.append(ClassPart(name, kind, functions, share, temperature, p))
         return made
@@ -280,13 +294,16 @@ class _Fitting:
 
     def _left_out_of_refits(self, kernel, strengths, effort: Effort):
         """Leave folds out with parameters learned anew, for parameters of many axes have seen what few rows say."""
-        left = {strength: np.empty((2, len(self.labels), self.n_classes)) for strength in strengths}
+        shape = (2, len(self.labels), self.n_classes)
+        left = {strength: np.full(shape, np.nan) for strength in strengths}
         light = dataclasses.replace(effort, scales=effort.scales[:1], then=effort.then // 2, all=3)
         for fold in range(0, int(self.folds.max()) + 1, 2):
             out = (self.folds == fold) | (self.folds == fold + 1)
             kept = np.flatnonzero(~out)
             if not len(kept):
                 return {}
+            if not out[self.judged].any():
+                continue
             v = self._learn(kernel, kept, strengths[0], light)
             for strength in strengths:
                 functions = self._condition(kernel, v, kept, strength, None)

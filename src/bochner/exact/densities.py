@@ -20,7 +20,7 @@ from bochner.exact.rows import Rows
 _FEWEST_ROWS = 60
 _ROWS_A_CELL, _FEWEST_CELLS, _MOST_CELLS = 20, 5, 100
 _MOST_ROWS = 50_000
-_MOST_LANDMARKS = 300  # where the process that gives the covariance has none
+_MOST_LANDMARKS = 300  # where each row is left out, which takes a fit for each fold
 _AMPLITUDES = (0.3, 1.0, 3.0, 10.0, 30.0)
 _SMOOTHNESSES = (0.4, 0.15, 0.05)
 _START, _STEPS = (2, 1), ((1, 0), (-1, 0), (0, 1), (0, -1))
@@ -115,7 +115,8 @@ def density_parts(
     groups = rows.groups() if groups is None else np.unique(groups, return_inverse=True)[1]
     scores = [_score(one.unseen, y[judged], counts[judged], lattice) for one in processes]
     best = int(np.argmax(scores))
-    landmarks = _landmarks(processes[best].process, rows, seed)
+    most = _MOST_LANDMARKS if len(judged) == len(y) else len(y)
+    landmarks = _landmarks(processes[best].process, rows, most, seed)
     used = _used(len(y), judged, seed)
     features, own = Seen.of(landmarks, rows[used]).features, np.searchsorted(used, judged)
     fitting = _Fitting(
@@ -151,11 +152,13 @@ def _used(n: int, judged: Int[np.ndarray, " judged"], seed: int) -> Int[np.ndarr
     return np.union1d(judged, np.random.default_rng(seed).permutation(n)[:_MOST_ROWS])
 
 
-def _landmarks(process: Any, rows: Rows, seed: int) -> Landmarks:
-    if isinstance(process, LandmarkProcess):
-        return process.landmarks
-    chosen = choose_landmarks(rows, _MOST_LANDMARKS, seed)
-    return Landmarks.of(process.kernel, process.v, rows[chosen])
+def _landmarks(process: Any, rows: Rows, most: int, seed: int) -> Landmarks:
+    """Give those of a process, or fewer with its covariance."""
+    known = process.landmarks if isinstance(process, LandmarkProcess) else process
+    if isinstance(known, Landmarks) and len(known.rows) <= most:
+        return known
+    chosen = choose_landmarks(rows, min(most, _MOST_LANDMARKS), seed)
+    return Landmarks.of(known.kernel, known.v, rows[chosen])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ def landmark_class_parts(
     sample = np.sort(np.random.default_rng(seed).permutation(len(rows))[: sizes.learned_from])
     most = int(max(500, (_WORK / max(len(rows) * n_classes, 1)) ** 0.5))
     chosen = choose_landmarks(rows, min(sizes.landmarks_of_classes, most), seed)
-    frequent = frequency_part(labels, n_classes, weights)
+    frequent = frequency_part(labels, n_classes, weights, groups)
     parts = [dataclasses.replace(frequent, left_out=frequent.left_out[judged])]
     kernels = kernels_of_parts(kernel)
     for kind, kernel in kernels.items() if rows.layout.n_axes and len(labels) > 2 else ():

@@ -127,7 +127,9 @@ class _Fitting:
         return parts
 
     def _constant(self, name: str, transform: AbstractTransform) -> Part:
-        return constant_part(f"constant, {name}", transform, self.y, self.judged, self.weights)
+        return constant_part(
+            f"constant, {name}", transform, self.y, self.judged, self.weights, self.groups
+        )
 
     def _transform(
         self, tried: dict[str, AbstractTransform]

@@ -64,6 +64,10 @@ class Lattice:
         """Give the point nearest to each number."""
         return self.start + self.step * np.rint((y - self.start) / self.step)
 
+    def down(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Give the last point that is not above each number."""
+        return self.start + self.step * np.floor((y - self.start) / self.step + _TOLERANCE)
+
     def up(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Give the point to whose cell each number belongs: the first that is no more than half a step below."""
         return self.start + self.step * np.ceil((y - self.start) / self.step - 0.5 - _TOLERANCE)

@@ -9,8 +9,12 @@ from jaxtyping import Float, Int
 
 from bochner.exact.deadlines import NEVER, is_past
 from bochner.exact.kernels import AbstractKernel
+from bochner.exact.kernels.base import Start
 from bochner.exact.marginal import Noise, negative_log_marginal
 from bochner.exact.rows import Rows
+
+USUAL_VARIANCE = 0.5
+"""Of standardized targets, about what the function explains."""
 
 _FAR = 12.0
 _FAILED = 1e10
@@ -47,7 +51,7 @@ def learn(
     targets: Float[np.ndarray, "n targets"],
     noise: Noise,
     *,
-    variance: float = 0.5,
+    variance: float = USUAL_VARIANCE,
     effort: Effort | None = None,
     start: Float[np.ndarray, " parameters"] | None = None,
     seed: int = 0,
@@ -71,10 +75,8 @@ def learn(
         True
     """
     effort = effort or Effort()
-    prior_of_noise, prior_of_kernel = noise.start(), kernel.start(rows.layout, variance)
-    mode = np.concatenate([prior_of_noise.values, prior_of_kernel.values])
-    deviations = np.concatenate([prior_of_noise.deviations, prior_of_kernel.deviations])
-    is_lengthscale = np.concatenate([prior_of_noise.is_lengthscale, prior_of_kernel.is_lengthscale])
+    prior = prior_of(kernel, rows, noise, variance)
+    mode, deviations, is_lengthscale = prior.values, prior.deviations, prior.is_lengthscale
 
     def climb(v, index, n_steps: int):
         some, some_targets, some_noise = rows[index], targets[index], noise[index]
@@ -126,6 +128,15 @@ def learn(
         if some is not everyone:
             start = climb(start, some, effort.all)[0]
     return climb(start, everyone, effort.all)[0]
+
+
+def prior_of(
+    kernel: AbstractKernel, rows: Rows, noise: Noise, variance: float = USUAL_VARIANCE
+) -> Start:
+    """Give the Gaussian prior of the logarithms of noise and kernel parameters, whose mode is where they start."""
+    parts = (noise.start(), kernel.start(rows.layout, variance))
+    names = [field.name for field in dataclasses.fields(Start)]
+    return Start(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _samples(n: int, effort: Effort, seed: int) -> list[slice | Int[np.ndarray, " some"]]:

@@ -106,12 +106,17 @@ def constant_part(
     y: Float[np.ndarray, " n"],
     judged: Int[np.ndarray, " judged"],
     weights: Float[np.ndarray, " n"] | None = None,
+    groups: Int[np.ndarray, " n"] | None = None,
 ) -> Part:
-    """Make the model with one law for all rows, from transforms learned with the same weights."""
+    """Make the model with one law for all rows, judged by the mean of those of other groups.
+
+    Transforms must be learned with the same weights, so that the mean of all targets is zero.
+    """
     counts = np.ones(len(y)) if weights is None else weights
-    t, total = transform(y[judged]), np.sum(counts)
-    others = total - counts[judged]
-    # Less the mean of the others; the mean of all is zero.
-    z = t * np.divide(total, others, out=np.ones(len(t)), where=others > 1e-9 * total)
+    groups = np.arange(len(y)) if groups is None else groups
+    own, t, total = groups[judged], transform(y), np.sum(counts)
+    others = total - np.bincount(groups, counts)[own]
+    sums = -np.bincount(groups, counts * t)[own]
+    mean = np.divide(sums, others, out=np.zeros(len(own)), where=others > 1e-9 * total)
     part = Part(name, "constant", transform, None, 1.0)
-    return part.judged_by(y[judged], t - z, np.ones(len(z)), counts[judged])
+    return part.judged_by(y[judged], mean, np.ones(len(own)), counts[judged])

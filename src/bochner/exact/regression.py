@@ -28,6 +28,7 @@ def regression_parts(
     rows: Rows,
     y: Float[np.ndarray, " n"],
     *,
+    judged: Int[np.ndarray, " judged"] | None = None,
     weights: Float[np.ndarray, " n"] | None = None,
     groups: Int[np.ndarray, " n"] | None = None,
     kernel: AbstractKernel | None = None,
@@ -37,11 +38,12 @@ def regression_parts(
     seed: int = 0,
     until: float = NEVER,
 ) -> list[Part]:
-    """Fit the parts, each judged on all training rows.
+    """Fit the parts, each judged on training rows that it has left out.
 
     Args:
         rows: the training rows.
         y: the training targets.
+        judged: the rows by which parts are judged, in this order; all where None.
         weights: of the rows, all positive; a row of weight w counts like w rows. Each counts once where None.
         groups: rows of the same group are left out together; those with equal inputs where None.
         kernel: the covariance of the sum; the one for tables where None.
@@ -72,7 +74,8 @@ def regression_parts(
         if transforms is None or name in transforms
     }
     kernel = kernels_of_parts(kernel)["sum"]
-    maker = _Maker(rows, y, weights, groups, kernel, tried, effort or Effort(), seed, until)
+    judged = np.arange(len(y)) if judged is None else judged
+    maker = _Maker(rows, y, judged, weights, groups, kernel, tried, effort or Effort(), seed, until)
     return maker.parts(varying_noise)
 
 
@@ -82,6 +85,7 @@ class _Maker:
 
     rows: Rows
     y: Float[np.ndarray, " n"]
+    judging: Int[np.ndarray, " judged"]
     weights: Float[np.ndarray, " n"]
     groups: Int[np.ndarray, " n"]
     kernel: AbstractKernel
@@ -99,9 +103,10 @@ class _Maker:
         self.folds = folds_of_groups(self.groups, min(_N_FOLDS, n_groups), self.seed)
 
     def parts(self, varying_noise: bool) -> list[Part]:
-        everyone = np.arange(len(self.y))
         made = [
-            constant_part(f"constant, {name}", transform, self.y, everyone, self.weights)
+            constant_part(
+                f"constant, {name}", transform, self.y, self.judging, self.weights, self.groups
+            )
             for name, transform in self.transforms.items()
         ]
         if len(self.y) < 3 or not self.rows.layout.n_axes:
@@ -112,7 +117,8 @@ class _Maker:
             if not is_past(self.until):
                 sums.append(self.judged(self.sum, name))
         if varying_noise and len(self.y) >= _FEWEST_FOR_NOISE:
-            by_score = sorted(sums, key=lambda part: -float(self.weights @ part.left_out))
+            own = self.weights[self.judging]
+            by_score = sorted(sums, key=lambda part: -float(own @ part.left_out))
             for part in by_score[:1]:
                 if not is_past(self.until):
                     sums.append(self.judged(self.varying, part.name.removeprefix("sum, ")))
@@ -123,13 +129,17 @@ class _Maker:
         part = make(name)
         if not self.refits:
             return part
-        mean, variance = np.empty((2, len(self.y)))
+        mean, variance = np.full((2, len(self.y)), np.nan)
         for out, refit in self.refits:
             mean[out], of_function, noise = getattr(refit, make.__name__)(name).moments(
                 self.rows[out]
             )
             variance[out] = of_function + noise
-        return part.judged_by(self.y, mean, variance, self.weights)
+        return self._judged_by(part, mean, variance)
+
+    def _judged_by(self, part: Part, mean: np.ndarray, variance: np.ndarray) -> Part:
+        own = self.judging
+        return part.judged_by(self.y[own], mean[own], variance[own], self.weights[own])
 
     def linear(self, name: str) -> Part:
         light = dataclasses.replace(self.effort, all=0, scales=(1.0,))
@@ -160,7 +170,7 @@ class _Maker:
         mean, variance = process.left_out_new(noise, self.folds)
         self.residuals[name] = t - mean
         part = Part(f"{kind}, {name}", kind, self.transforms[name], process, noise)
-        self.made[kind, name] = part.judged_by(self.y, mean, variance, self.weights)
+        self.made[kind, name] = self._judged_by(part, mean, variance)
         return self.made[kind, name]
 
     def varying(self, name: str) -> Part:
@@ -195,7 +205,7 @@ class _Maker:
         part = Part(
             f"sum with varying noise, {name}", "sum", plain.transform, process, noise, model
         )
-        return part.judged_by(self.y, mean, variance, self.weights)
+        return self._judged_by(part, mean, variance)
 
     @functools.cached_property
     def refits(self) -> "list[tuple[Int[np.ndarray, ' out'], _Maker]]":
@@ -214,10 +224,13 @@ class _Maker:
             kept = np.flatnonzero(~out)
             if not len(kept):
                 return []
+            if not out[self.judging].any():
+                continue
             groups = np.unique(self.groups[kept], return_inverse=True)[1]
             maker = _Maker(
                 self.rows[kept],
                 self.y[kept],
+                np.arange(len(kept)),
                 self.weights[kept],
                 groups,
                 self.kernel,

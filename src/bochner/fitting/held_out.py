@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from bochner.exact.sizes import whole_groups
 from bochner.fitting.config import Config
 from bochner.fitting.rows import Rows
+from bochner.fitting.splits import AbstractSplit
 
 _MIN_ROWS_TO_VALIDATE = 200
 
@@ -26,14 +26,14 @@ class HeldOutRows:
     Attributes:
         rows: given ones; None leaves the choice to the settings.
         numbers: of rows to hold out.
-        groups: the group of each row, which is held out as a whole.
+        split: which rows are held out together.
     """
 
     rows: Rows | None = None
     numbers: np.ndarray | None = None
-    groups: np.ndarray | None = None
+    split: AbstractSplit | None = None
 
-    def split(self, config: Config, rows: Rows) -> tuple[Rows, Rows | None]:
+    def parts(self, config: Config, rows: Rows) -> tuple[Rows, Rows | None]:
         """Choose the rows to train on and those held out; none are below 200 rows."""
         if self.rows is not None:
             return rows, self.rows
@@ -50,7 +50,6 @@ class HeldOutRows:
         return kept, held_out
 
     def _chosen(self, n_held_out: int, n_rows: int, seed: int) -> np.ndarray:
-        if self.groups is None:
+        if self.split is None:
             return np.random.default_rng(seed).permutation(n_rows)[:n_held_out]
-        numbers = np.unique(self.groups, return_inverse=True)[1]
-        return whole_groups(numbers, n_held_out, seed)[0]
+        return self.split.held_out(n_held_out, seed)

@@ -132,7 +132,9 @@ def check_labels(y: Any, X: np.ndarray) -> np.ndarray:
     """Give class labels as one column."""
     _check_given(y)
     if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(object), None)
+        labels = np.ma.getdata(y).astype(object)
+        labels[np.ma.getmaskarray(y)] = None  # which `filled` would write as a question mark
+        y = labels
     y = column_or_1d(y, warn=True)
     _check_lengths(X, y)
     if y.dtype == object:

@@ -5,7 +5,10 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from bochner.fitting.names import naming_what_was_meant
 
+
+@naming_what_was_meant
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class Constant(BaseEstimator):
     """One law for all rows: a Gaussian or Student t, or how frequent classes are.
@@ -18,6 +21,7 @@ class Constant(BaseEstimator):
     """
 
 
+@naming_what_was_meant
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class Linear(BaseEstimator):
     """Bayesian linear regression, or the same on Dirichlet targets for classes.
@@ -30,6 +34,7 @@ class Linear(BaseEstimator):
     """
 
 
+@naming_what_was_meant
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class Exact(BaseEstimator):
     """Gaussian processes with exact inference, for up to some two thousand rows.
@@ -62,6 +67,7 @@ class Exact(BaseEstimator):
     density: Any = True
 
 
+@naming_what_was_meant
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class Landmarks(BaseEstimator):
     """The processes of `Exact`, seen from some of the rows, for many rows.

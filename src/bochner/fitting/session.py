@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import jax
 
 from bochner.distributed import AbstractDistribution
+from bochner.system.terminal import PlainConsole
 from bochner.training import AbstractCallback, AbstractEngine, Checkpoints, OneDevice
 
 _LEAST_SECONDS = 0.1
@@ -88,6 +90,11 @@ class Session:
         return dataclasses.replace(
             self, checkpoint=None, resume=False, callbacks=(), verbose=0, distributed=None
         )
+
+    def tell(self, text: str) -> None:
+        """Show a line of progress, where progress is shown."""
+        if self.verbose:
+            PlainConsole(file=sys.stderr).print(text, style="dim", soft_wrap=True)
 
     def on_device(self) -> contextlib.AbstractContextManager:
         """Compute on the device."""

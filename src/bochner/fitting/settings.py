@@ -3,8 +3,10 @@
 from sklearn.base import BaseEstimator
 
 from bochner.fitting.declared import DeepSettings, declared
+from bochner.fitting.names import naming_what_was_meant
 
 
+@naming_what_was_meant
 class Deep(DeepSettings, BaseEstimator):
     """A deep Gaussian process by random features: the model of the paper, learned by stochastic variational inference.
 

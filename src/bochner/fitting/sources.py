@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from bochner.fitting.inputs import check_number_of_classes
+from bochner.fitting.splits import AbstractSplit, split_of
+from bochner.tables.casting import Kind, convert, find_kind
 from bochner.tables.encoding import Encoder
 from bochner.tables.reading import Reading
 from bochner.tables.sampling import Reservoir
@@ -21,7 +23,8 @@ from bochner.tables.targets import are_whole, find_task, known_targets, number_c
 
 _SAMPLE_ROWS = 100_000
 _SAMPLE_SEED = 0
-_NUMBERS_IN_MEMORY = 2**24
+NUMBERS_IN_MEMORY = 2**24
+"""Numbers of an encoded table that is held in memory, at most."""
 _MOST_DOUBTED = 5
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
@@ -162,17 +165,18 @@ class TrainingSource:
 
     def fits_in_memory(self, encoder: Encoder) -> bool:
         """Whether the encoded rows are few enough to be held."""
-        return self.n_rows * len(encoder.feature_names) <= _NUMBERS_IN_MEMORY
+        return self.n_rows * len(encoder.feature_names) <= NUMBERS_IN_MEMORY
 
-    def column(self, name: str, *, classification: bool) -> np.ndarray:
-        """Read one column of all rows in use, missing values as one more value."""
+    def split(
+        self, groups: str | None, time: str | None, *, classification: bool
+    ) -> AbstractSplit | None:
+        """Read which of the rows in use leave together, by one of two columns."""
+        found = split_of_table(self.table, groups, time)
+        if found is None:
+            return None
         known = _Known(self.target, classification)
-        values = [
-            batch.filter(pa.array(known.rows(batch))).column(0).dictionary_encode()
-            for batch in self.table.batches([name, self.target])
-        ]
-        whole = pa.chunked_array(values).unify_dictionaries().combine_chunks()
-        return np.asarray(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False))
+        used = [known.rows(batch) for batch in self.table.batches([self.target])]
+        return found[np.concatenate(used)]
 
     def encoded_batches(
         self, encoder: Encoder, *, classification: bool
@@ -214,6 +218,41 @@ class _Known:
             )
 
 
+def split_of_table(
+    table: TableSource, groups: str | None, time: str | None
+) -> AbstractSplit | None:
+    """Read which rows of a table leave together, by one of two columns."""
+    numbers = None if groups is None else column_of_values(table, groups)
+    moments = None if time is None else column_of_moments(table, time)
+    n_rows = max((len(one) for one in (numbers, moments) if one is not None), default=0)
+    found = split_of(numbers, moments, n_rows)
+    return None if found is None else dataclasses.replace(found, name=groups or time)
+
+
+def column_of_values(table: TableSource, name: str) -> np.ndarray:
+    """Number the different values of a column, missing ones as one more value."""
+    values = [batch.column(0).dictionary_encode() for batch in table.batches([name])]
+    whole = pa.chunked_array(values).unify_dictionaries().combine_chunks()
+    return np.asarray(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False))
+
+
+def column_of_moments(table: TableSource, name: str) -> np.ndarray:
+    """Read a column of numbers, dates or times of all rows."""
+    parts = [np.zeros(0)]
+    for batch in table.batches([name]):
+        column = batch.column(0)
+        kind = pa.float64() if find_kind(column.type) is Kind.NUMBER else pa.timestamp("us")
+        n_rows = sum(map(len, parts))
+        try:
+            found = convert(column, kind, place=f"column {name!r}", first_row=n_rows)
+        except TableError as error:
+            raise TableError(
+                f"{table.name}: the times in {name!r} must be numbers or dates ({error})"
+            ) from error
+        parts.append(found.to_numpy(zero_copy_only=False))
+    return np.concatenate(parts[1:] or parts)
+
+
 def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple[str, ...]:
     """Give the columns to learn from, after checking the names that a user wrote."""
     names = table.schema.names
@@ -233,6 +272,9 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
 class Encoded(np.ndarray):
     """A matrix that an encoder has made, which no method encodes once more."""
 
+    # So that what is put together of such matrices is one.
+    __array_priority__ = 1.0  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+
 
 def encoded_matrix(reader: Reader, source: Any, *, gaps: bool = False) -> np.ndarray:
     """Read all rows of a table as the matrix of numbers that a fitted model takes.
@@ -245,7 +287,7 @@ def encoded_matrix(reader: Reader, source: Any, *, gaps: bool = False) -> np.nda
 
 
 def encoded_batches(
-    reader: Reader, source: Any, target: str | None = None, *, gaps: bool = True
+    reader: Reader, source: Any, target: str | None = None, *, gaps: bool = False
 ) -> Iterator[tuple[np.ndarray, pa.RecordBatch]]:
     """Read a table for a fitted model, a batch of rows at a time, as numbers and as it is.
 
@@ -299,7 +341,8 @@ def _numbers(reader: Reader, source: Any) -> Iterator[tuple[np.ndarray, pa.Recor
     """Read columns of numbers, NaN where they are missing."""
     table = _opened(source)
     names = table.schema.names if reader.names is None else list(reader.names)
-    missing = [name for name in names if name not in table.schema.names]
+    known = set(table.schema.names)  # made anew at each look
+    missing = [name for name in names if name not in known]
     if missing:
         raise TableError(f"{table.name} lacks the columns {', '.join(map(repr, missing))}.")
     n_rows = 0
@@ -315,7 +358,7 @@ def rows_with_targets(
     target: str,
     max_rows: int | None = None,
     *,
-    gaps: bool = True,
+    gaps: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the first rows of a table for a fitted model, as the matrix of numbers that it takes and their targets."""
     inputs, targets, n_rows = [], [], 0

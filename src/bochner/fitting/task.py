@@ -76,7 +76,7 @@ class Regression(AbstractTask):
 
     Attributes:
         n_targets: columns of the targets.
-        one_target: whether they came as a vector, and go out as such.
+        one_target: whether predictions are vectors, as they are of one target in any form.
     """
 
     n_targets: int = 1
@@ -88,7 +88,8 @@ class Regression(AbstractTask):
     def of(cls, y: Any) -> "Regression":
         """Note the form of the targets of the first fit."""
         y = np.asarray(y)
-        return cls(1 if y.ndim < 2 else y.shape[1], y.ndim < 2)
+        n_targets = 1 if y.ndim < 2 else y.shape[1]
+        return cls(n_targets, n_targets == 1)
 
     @property
     def n_outputs(self) -> int:  # noqa: D102

@@ -203,7 +203,7 @@ def _trained_on(
     seconds_tried: float,
 ) -> DeepFit:
     """Train on rows in memory."""
-    kept, judged = held_out.split(fit.config, rows)
+    kept, judged = held_out.parts(fit.config, rows)
     whole, scaled = fit.scaled(rows), fit.scaled(kept)
     # The bound counts all weight seen, for which the rows of this call stand; held-out rows are not replaced.
     weights = fit.total_weight / rows.weights.sum() * scaled.weights
@@ -254,6 +254,10 @@ def _learned(
             engine=engine,
             key=jax.random.fold_in(fit.key("train"), fit.n_steps),
         )
+        if engine.is_first:
+            session.tell(
+                f"{session.label}: trained for {trained.n_steps:,} steps; settling what it predicts."
+            )
         fit = dataclasses.replace(fit, distribution=engine.report)
         return with_result(fit, data, trained, sample, own_rows)
 

@@ -52,14 +52,20 @@ def condition_last_layer(
     """
     members = model if isinstance(model, Members) else Members.of([model])
     noise = members.draw_noise((n_draws,), key=key)
+    nested = condition_on(*members.with_noise(noise), table)
+    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), nested)
+    return Members(flat, members.n_members * n_draws)
+
+
+@eqx.filter_jit
+def condition_on(stacked: DeepGP, noise: Noise, table: Table) -> DeepGP:
+    """Hold given draws of the hidden layers, with leading axes of models and draws, each with an exact last layer."""
 
     def condition_member(member: tuple[DeepGP, Noise]) -> DeepGP:
         model, noise = member
         return jax.lax.map(lambda draw: _conditioned(model, draw, table), noise)
 
-    nested = jax.lax.map(condition_member, members.with_noise(noise))
-    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), nested)
-    return Members(flat, members.n_members * n_draws)
+    return jax.lax.map(condition_member, (stacked, noise))
 
 
 def _conditioned(model: DeepGP, noise: Noise, table: Table) -> DeepGP:

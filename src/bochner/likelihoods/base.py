@@ -15,6 +15,9 @@ class AbstractLikelihood(eqx.Module):
     location_scale: ClassVar[bool] = False
     """Whether standardized targets are as good as raw ones; if so the estimators standardize them."""
 
+    gaussian_noise: ClassVar[bool] = False
+    """Whether targets are Gaussian around the first functions, with a variance that the others alone decide."""
+
     discrete: ClassVar[bool] = False
     """Whether targets are counts."""
 
@@ -47,9 +50,6 @@ class AbstractLikelihood(eqx.Module):
 
 class AbstractRegressionLikelihood(AbstractLikelihood):
     """A likelihood of numbers, with moments and a distribution function."""
-
-    gaussian_noise: ClassVar[bool] = False
-    """Whether targets are Gaussian around the first functions, with a variance that the others alone decide."""
 
     @abstractmethod
     def log_density(

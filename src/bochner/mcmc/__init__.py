@@ -4,7 +4,7 @@ try:
     import blackjax as _blackjax  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "`bochner.mcmc` needs BlackJAX: install it with `pip install bochner[mcmc]`."
+        "`bochner.mcmc` needs BlackJAX: install it with `pip install blackjax`."
     ) from error
 
 from bochner.mcmc.check import check_posterior

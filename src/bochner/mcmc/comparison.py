@@ -1,17 +1,21 @@
-"""The predictions of two posteriors side by side, with a verdict in words."""
+"""The predictions of a fitted member beside those of MCMC, with a verdict in words."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+COVERAGE = 0.9
 _TOO_WIDE, _TOO_NARROW = 1.1, 0.9
-_RHAT_LIMIT = 1.1
-LIMITS = (
-    "This sees the error of q(W) only: theta and Omega are held at their fitted values on both sides, so what is "
-    "wrong with them, and the uncertainty about them, is missing from both."
-)
+_LARGEST_RHAT, _SMALLEST_ESS = 1.05, 100.0
+LIMITS = {
+    "weights": "This sees the error of q(W) only: theta and Omega are held at their fitted values on both sides, so "
+    "what is wrong with them, and the uncertainty about them, is missing from both.",
+    "hyper-parameters": "This sees what one value of each hyper-parameter leaves out: covariance, transform of the "
+    "target, tails and varying noise are the same on both sides.",
+}
+"""What a check does not see, by what was sampled."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,121 +49,164 @@ class Predictions:
         return float(np.mean(inside))
 
 
-@dataclasses.dataclass(frozen=True)
-class PosteriorCheck:
-    """The variational predictions of a model beside those of NUTS on the same features.
+class Compared(NamedTuple):
+    """Both predictions, and how far to trust the chains.
 
     Attributes:
-        variational: predictions with W from q(W).
-        nuts: predictions with W from its exact posterior.
-        Y: targets of the rows compared.
-        n_rows: rows on which both are conditioned.
-        refitted: whether q(W) was fitted again to these rows, theta and Omega held.
-        new_rows: whether the rows compared are others than these.
-        worst_rhat: largest split R-hat of the function's values.
-        smallest_ess: smallest effective sample size of them.
+        fitted: predictions as fitted: with W from q(W), or with the best hyper-parameters.
+        sampled: predictions with what was sampled from its exact posterior.
+        what: was sampled, weights or hyper-parameters.
+        refitted: whether the fitted side was fitted again to these rows.
+        worst_rhat: largest split R-hat of what is predicted for the rows.
+        smallest_ess: smallest effective sample size of it.
         n_divergent: draws whose trajectory diverged.
-        weight: of the deep model that is checked among the members that predict; 1 where it predicts alone.
     """
 
-    variational: Predictions
-    nuts: Predictions
-    Y: np.ndarray
-    n_rows: int
+    fitted: Predictions
+    sampled: Predictions
+    what: str
     refitted: bool
-    new_rows: bool
     worst_rhat: float
     smallest_ess: float
     n_divergent: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PosteriorCheck:
+    """The predictions of a fitted member beside those of MCMC, given the same rows.
+
+    Attributes:
+        fitted: predictions as fitted: with W from q(W), or with the best hyper-parameters.
+        sampled: predictions with what was sampled from its exact posterior.
+        what: was sampled, weights or hyper-parameters.
+        refitted: whether the fitted side was fitted again to these rows.
+        worst_rhat: largest split R-hat of what is predicted for the rows.
+        smallest_ess: smallest effective sample size of it.
+        n_divergent: draws whose trajectory diverged.
+        Y: targets of the rows compared.
+        n_rows: rows on which both are conditioned.
+        new_rows: whether the rows compared are others than these.
+        member: that is checked.
+        weight: of it among the members that predict; 1 where it predicts alone.
+    """
+
+    fitted: Predictions
+    sampled: Predictions
+    what: str
+    refitted: bool
+    worst_rhat: float
+    smallest_ess: float
+    n_divergent: int
+    Y: np.ndarray
+    n_rows: int
+    new_rows: bool
+    member: str = "deep"
     weight: float = 1.0
 
     @property
+    def converged(self) -> bool:
+        """Whether the chains agree, and are worth enough independent draws for a verdict."""
+        return self.worst_rhat < _LARGEST_RHAT and self.smallest_ess >= _SMALLEST_ESS
+
+    @property
     def mean_difference(self) -> float:
-        """Root mean square difference of the predictive means, in predictive standard deviations of NUTS."""
-        difference = (self.variational.mean - self.nuts.mean) / self.nuts.std
+        """Root mean square difference of the predictive means, in predictive standard deviations of MCMC."""
+        difference = (self.fitted.mean - self.sampled.mean) / self.sampled.std
         return float(np.sqrt(np.mean(difference**2)))
 
     @property
     def function_std_ratio(self) -> tuple[float, float, float]:
-        """The variational standard deviation of the function over that of NUTS: 5 %, 50 % and 95 % of the rows."""
-        return _range(self.variational.function_std / self.nuts.function_std)
+        """The fitted standard deviation of the function over that of MCMC: 5 %, 50 % and 95 % of the rows."""
+        return _range(self.fitted.function_std / self.sampled.function_std)
 
     @property
     def std_ratio(self) -> tuple[float, float, float]:
         """The same with noise: the standard deviation of the target."""
-        return _range(self.variational.std / self.nuts.std)
+        return _range(self.fitted.std / self.sampled.std)
 
     @property
     def interval_ratio(self) -> tuple[float, float, float] | None:
-        """The width of the variational 90 % intervals over those of NUTS; None for classes."""
-        ours, theirs = self.variational.width, self.nuts.width
+        """The width of the fitted 90 % intervals over those of MCMC; None for classes."""
+        ours, theirs = self.fitted.width, self.sampled.width
         return None if ours is None or theirs is None else _range(ours / theirs)
 
     @property
     def function_share(self) -> tuple[float, float]:
-        """The mean share of the predictive variance that is the function's: variational, NUTS."""
+        """The mean share of the predictive variance that is the function's: fitted, sampled."""
         ours, theirs = (
-            float(np.mean(p.function_std**2 / p.std**2)) for p in (self.variational, self.nuts)
+            float(np.mean(p.function_std**2 / p.std**2)) for p in (self.fitted, self.sampled)
         )
         return ours, theirs
 
     @property
     def log_density_gain(self) -> float:
-        """The mean log density of the rows compared under NUTS minus that under q(W)."""
-        return float(np.mean(self.nuts.log_density - self.variational.log_density))
+        """The mean log density of the rows compared under MCMC minus that as fitted."""
+        return float(np.mean(self.sampled.log_density - self.fitted.log_density))
 
     @property
     def verdict(self) -> str:
-        """By how much the variational answer is too wide or too narrow, in words."""
+        """By how much the fitted answer is too wide or too narrow, in words; none unless the chains converged."""
+        if not self.converged:
+            return (
+                f"No verdict: the chains have not converged, with R-hat up to {self.worst_rhat:.2f} (below "
+                f"{_LARGEST_RHAT:g} is needed) and an effective sample size of {self.smallest_ess:.0f} (at least "
+                f"{_SMALLEST_ESS:g}). Give them more time (`--seconds`, `max_seconds`), or condition on fewer rows "
+                "(`--rows`, `n_rows`); until then, judge the model by its intervals on rows left out."
+            )
         low, middle, high = self.function_std_ratio
         spread = f"(5 % to 95 % of the rows: {low:.2f} to {high:.2f})"
         if middle > _TOO_WIDE:
-            found = f"too wide: its deviation of the function is {middle:.2f} times that of NUTS"
+            found = "too wide"
         elif middle < _TOO_NARROW:
-            found = f"too narrow: its deviation of the function is {middle:.2f} times that of NUTS"
+            found = "too narrow"
         else:
-            found = f"about right: its deviation of the function is {middle:.2f} times that of NUTS"
+            found = "about right"
         total = f"With noise the factor is {self.std_ratio[1]:.2f}"
         means = f"and means differ by {self.mean_difference:.2f} predictive deviations."
-        text = f"The variational answer is {found} {spread}. {total}, {means}"
-        if self.worst_rhat > _RHAT_LIMIT or self.n_divergent > 0:
-            text += (
-                f" Take it with care: R-hat is up to {self.worst_rhat:.2f}, and {self.n_divergent} draws diverged; "
-                "use more warm-up steps and samples."
-            )
+        text = (
+            f"The fitted answer is {found}: its deviation of the function is {middle:.2f} times that of MCMC "
+            f"{spread}. {total}, {means}"
+        )
+        if self.n_divergent > 0:
+            text += f" Take it with care: {self.n_divergent} trajectories diverged."
         return text
 
     def numbers(self) -> dict[str, Any]:
-        """Give the comparison as plain numbers."""
-        names = ("5 %", "median", "95 %")
-        interval = self.interval_ratio
-        share = self.function_share
+        """Give the comparison as plain numbers; of chains that have not converged, only how far they are from it."""
         return {
+            "member": self.member,
             "weight_of_checked_model": self.weight,
+            "sampled": self.what,
             "rows": self.n_rows,
             "refitted": self.refitted,
             "compared_on_new_rows": self.new_rows,
-            "mean_difference": self.mean_difference,
-            "function_std_ratio": dict(zip(names, self.function_std_ratio, strict=True)),
-            "std_ratio": dict(zip(names, self.std_ratio, strict=True)),
-            "interval_ratio": None if interval is None else dict(zip(names, interval, strict=True)),
-            "coverage_90": _pair(self.variational.coverage(self.Y), self.nuts.coverage(self.Y)),
-            "function_share_of_variance": _pair(*share),
-            "log_density_gain_of_nuts": self.log_density_gain,
+            **(self._comparison() if self.converged else {}),
             "worst_rhat": self.worst_rhat,
             "smallest_ess": self.smallest_ess,
             "divergent_draws": self.n_divergent,
         }
 
+    def _comparison(self) -> dict[str, Any]:
+        names = ("5 %", "median", "95 %")
+        interval = self.interval_ratio
+        return {
+            "mean_difference": self.mean_difference,
+            "function_std_ratio": dict(zip(names, self.function_std_ratio, strict=True)),
+            "std_ratio": dict(zip(names, self.std_ratio, strict=True)),
+            "interval_ratio": None if interval is None else dict(zip(names, interval, strict=True)),
+            "coverage_90": _pair(self.fitted.coverage(self.Y), self.sampled.coverage(self.Y)),
+            "function_share_of_variance": _pair(*self.function_share),
+            "log_density_gain_of_sampling": self.log_density_gain,
+        }
+
     def __str__(self) -> str:
-        return " ".join([*self._of_a_stack(), self.verdict, LIMITS])
+        return " ".join([*self._of_a_stack(), self.verdict, LIMITS[self.what]])
 
     def _of_a_stack(self) -> list[str]:
         if self.weight == 1.0:
             return []
         return [
-            f"Several members predict together, and the deep one alone is checked, whose weight is {self.weight:.2f}; "
-            "the posteriors of the others are exact given their parameters."
+            f"Several members predict together; checked is '{self.member}' alone, whose weight is {self.weight:.2f}."
         ]
 
     def plot(self, axes: Any = None) -> Any:
@@ -171,15 +218,15 @@ class PosteriorCheck:
         if axes is None:
             axes = _new_axes()
         pairs = (
-            ("mean", self.nuts.mean, self.variational.mean),
-            ("standard deviation of the function", self.nuts.function_std, self.variational.function_std),
+            ("mean", self.sampled.mean, self.fitted.mean),
+            ("standard deviation of the function", self.sampled.function_std, self.fitted.function_std),
         )  # fmt: skip
         for ax, (title, exact, ours) in zip(axes, pairs, strict=True):
             ends = [min(exact.min(), ours.min()), max(exact.max(), ours.max())]
             ax.plot(ends, ends, color="#8a8a8a", linewidth=1)
             ax.scatter(exact.ravel(), ours.ravel(), s=8, color="#1f5fa8", alpha=0.6, linewidths=0)
-            ax.set_xlabel("NUTS")
-            ax.set_ylabel("variational")
+            ax.set_xlabel("MCMC")
+            ax.set_ylabel("fitted")
             ax.set_title(title)
         low, middle, high = self.function_std_ratio
         axes[1].annotate(
@@ -193,10 +240,8 @@ def _range(ratios: np.ndarray) -> tuple[float, float, float]:
     return float(low), float(middle), float(high)
 
 
-def _pair(variational: float | None, nuts: float | None) -> dict[str, float] | None:
-    return (
-        None if variational is None or nuts is None else {"variational": variational, "NUTS": nuts}
-    )
+def _pair(fitted: float | None, sampled: float | None) -> dict[str, float] | None:
+    return None if fitted is None or sampled is None else {"fitted": fitted, "sampled": sampled}
 
 
 def _new_axes() -> Any:
@@ -204,6 +249,6 @@ def _new_axes() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "plots need matplotlib: install it with `pip install bochner[plots]`."
+            "plots need matplotlib: install it with `pip install matplotlib`."
         ) from error
     return plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")[1]

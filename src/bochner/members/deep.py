@@ -54,7 +54,7 @@ def _by_folds(deep: Deep, training: Training) -> tuple[DeepFit, Float[np.ndarray
         alone = type(fit.model).of(replicates[fold * n_draws : (fold + 1) * n_draws])  # pyright: ignore[reportAttributeAccessIssue]
         own = dataclasses.replace(fit, model=alone)
         left_out[folds == fold] = left_out_density(own, training.rows[folds == fold], training)
-    return fit, left_out
+    return fit, left_out[training.judged]
 
 
 def left_out_density(fit: DeepFit, rows: Rows, training: Training) -> Float[np.ndarray, " n"]:

@@ -11,12 +11,14 @@ import numpy as np
 from bochner.exact.kernels import Inputs
 from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import DeepFit
+from bochner.fitting.fingerprints import fingerprints
 from bochner.fitting.held_out import HeldOutRows, Named
 from bochner.fitting.inputs import check_units, target_names
 from bochner.fitting.rows import Rows
 from bochner.fitting.settings import Deep
 from bochner.fitting.settling import Asked
 from bochner.fitting.sources import Reader
+from bochner.fitting.splits import AbstractSplit
 from bochner.fitting.task import AbstractTask, Classification, Regression
 from bochner.fitting.training import fit_deep, fit_more, fit_stream, go_on
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, GAUSSIAN_NOISE
@@ -142,7 +144,7 @@ def fit(
     task: AbstractTask,
     form: Form,
     *,
-    groups: np.ndarray | None = None,
+    split: AbstractSplit | None = None,
     validation: Rows | None = None,
     before: Fitted | None = None,
 ) -> Fitted:
@@ -154,7 +156,7 @@ def fit(
         rows: checked, in their own units.
         task: of the targets.
         form: what the rows look like to the user.
-        groups: the group of each row, which is left out as a whole.
+        split: which rows are left out together.
         validation: rows to judge by.
         before: the fitted estimator to go on from.
     """
@@ -169,27 +171,32 @@ def fit(
         task,
         form.sources(rows.X.shape[1]),
         asked,
-        None if groups is None else groups[kept],
+        None if split is None else split[kept],
         validation,
         named,
         form.inputs(rows.X.shape[1]),
     )
     if isinstance(chosen, Deep):
         asked = dataclasses.replace(asked, deep=chosen)
-        held_out = HeldOutRows(validation, groups=groups)
+        held_out = HeldOutRows(validation, split=split)
         if before is not None and before.alone is not None:
             deep = go_on(asked, before.alone, rows, held_out=held_out)
         else:
             deep = fit_deep(asked, rows, task, held_out=held_out, named=named)
-        own, others = held_out.split(deep.config, rows)
+        own, others = held_out.parts(deep.config, rows)
         judged = None
         if others is not None and not asked.together:
             seen = own[own.weights > 0]
-            judged = dataclasses.replace(training, rows=seen, groups=None, given=others)
-        return _fitted(fit_deep_alone(asked, deep, judged), task, rows, asked, form)
-    if isinstance(task, Regression) and task.n_targets > 1:
-        return _fit_each_target(chosen, training, form)
-    return _fitted(fit_stack(chosen, training), task, rows, asked, form)
+            judged = dataclasses.replace(training, rows=seen, split=None, given=others)
+        found = _fitted(fit_deep_alone(asked, deep, judged), task, rows, asked, form)
+    elif isinstance(task, Regression) and task.n_targets > 1:
+        found = _fit_each_target(chosen, training, form)
+    else:
+        found = _fitted(fit_stack(chosen, training), task, rows, asked, form)
+    judging = "given rows" if validation is not None else "" if split is None else split.in_words
+    return dataclasses.replace(
+        found, judging=judging, fingerprints=fingerprints(rows.X[kept], rows.Y[kept])
+    )
 
 
 def fit_deep_alone(asked: Asked, deep: DeepFit, judged: Training | None) -> Stacked:

@@ -34,6 +34,8 @@ class Fitted:
         summary: left-out metrics of the whole.
         total_weight: of the rows seen.
         background: some training rows, by which effects of columns are found.
+        judging: how rows were chosen to be left out, in words; empty where at random.
+        fingerprints: hashes by which training rows are known again; empty where not known.
     """
 
     task: AbstractTask
@@ -47,6 +49,8 @@ class Fitted:
     summary: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     total_weight: float = 0.0
     background: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    judging: str = ""
+    fingerprints: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, np.uint64))
 
     @property
     def deep(self) -> DeepFit | None:

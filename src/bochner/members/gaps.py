@@ -8,7 +8,9 @@ from jaxtyping import Float
 from scipy.special import expit, logsumexp
 
 from bochner.fitting.rows import Rows
+from bochner.members.laws import Mixture
 from bochner.members.predictors import AbstractClassifier, AbstractPredictor, AbstractRegressor
+from bochner.members.whole_numbers import Rounded
 
 _MOST_VALUES = 40
 _LEVELS = expit(np.linspace(-9, 9, 61))
@@ -92,6 +94,13 @@ class RegressorOverGaps(_OverGaps, AbstractRegressor):
             if whole:
                 found[name][~gaps] = whole[name]
         return found
+
+    def law(self, X):  # noqa: D102
+        laws = [self.whole.law(np.where(np.isnan(X), values, X)) for values in self.values]
+        weights, lattice = np.full(len(laws), 1 / len(laws)), getattr(laws[0], "lattice", None)
+        if lattice is None:
+            return Mixture(weights, laws)
+        return Rounded(Mixture(weights, [one.law for one in laws]), lattice)
 
     def _mixed(self, X: Float[np.ndarray, "n d"], levels: np.ndarray) -> dict[str, np.ndarray]:
         each = self.whole.summary(self._filled(X), _LEVELS if len(levels) else ())

@@ -46,6 +46,7 @@ def _parts(members: list[Any], kinds: tuple[str, ...], training: Training) -> li
         "kernel": None if kernel is None else _resolved(kernel, training),
         "weights": rows.weights / np.mean(rows.weights),
         "groups": training.group_numbers,
+        "judged": training.judged,
         "seed": asked.seed,
         "until": asked.session.until if {"smooth", "sum"} & set(kinds) else -np.inf,
     }
@@ -60,24 +61,17 @@ def _parts(members: list[Any], kinds: tuple[str, ...], training: Training) -> li
     if training.task.classification:
         labels, n_classes = rows.Y[:, 0], training.task.n_outputs
         if landmarks is None:
-            parts = class_parts(training.encoded, labels, n_classes, **common)
-            return _of_judged_rows(parts, training)
+            return class_parts(training.encoded, labels, n_classes, **common)
         sizes = _sizes(landmarks)
-        return landmark_class_parts(
-            training.encoded, labels, n_classes, training.judged, sizes=sizes, **common
-        )
+        return landmark_class_parts(training.encoded, labels, n_classes, sizes=sizes, **common)
     y = rows.Y[:, 0]
     if landmarks is None:
-        parts = _of_judged_rows(regression_parts(training.encoded, y, **common, **noise), training)
+        parts = regression_parts(training.encoded, y, **common, **noise)
     else:
-        parts = landmark_parts(
-            training.encoded, y, training.judged, sizes=_sizes(landmarks), **common, **noise
-        )
+        parts = landmark_parts(training.encoded, y, sizes=_sizes(landmarks), **common, **noise)
     if asked.likelihood is None and all(getattr(one, "density", True) for one in members):
         del common["kernel"]
-        parts += density_parts(
-            training.encoded, y, parts, training.judged, lattice=training.lattice, **common
-        )
+        parts += density_parts(training.encoded, y, parts, lattice=training.lattice, **common)
     return parts
 
 
@@ -90,17 +84,6 @@ def _resolved(kernel: Any, training: Training) -> AbstractKernel:
             f"got {kernel!r}."
         )
     return found.resolved(training.inputs, training.columns.columns)
-
-
-def _of_judged_rows(parts: list[Any], training: Training) -> list[Any]:
-    """Keep what exact models say of left-out rows for those by which all members are judged."""
-    judged = training.judged
-    if training.task.classification:
-        return [dataclasses.replace(part, left_out=part.left_out[judged]) for part in parts]
-    return [
-        dataclasses.replace(part, left_out=part.left_out[judged], unseen=part.unseen.at(judged))
-        for part in parts
-    ]
 
 
 def _sizes(landmarks: Landmarks) -> Sizes:

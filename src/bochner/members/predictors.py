@@ -27,6 +27,7 @@ from bochner.prediction.statistics import (
 )
 
 _CHUNK = 4096
+_GAUSSIAN = ("gaussian", "heteroscedastic")
 
 
 class AbstractPredictor(abc.ABC):
@@ -70,6 +71,10 @@ class AbstractRegressor(AbstractPredictor):
         self, X: Float[np.ndarray, "n d"], levels: Sequence[float] = ()
     ) -> dict[str, np.ndarray]:
         """Compute `mean`, `epistemic` and `aleatoric` variances and `quantiles` (levels along the last axis)."""
+
+    @abc.abstractmethod
+    def law(self, X: Float[np.ndarray, "n d"]) -> Mixture | Rounded:
+        """Predict the law of the one target at each row."""
 
 
 class AbstractClassifier(AbstractPredictor):
@@ -125,6 +130,16 @@ class DeepRegressor(_Deep, AbstractRegressor):
             scale, center = scaling.scale[None, :, None], scaling.center[None, :, None]
             summary["quantiles"] = found["quantiles"] * scale + center
         return summary
+
+    def law(self, X):  # noqa: D102
+        likelihood = self.fit.config.likelihood
+        if self.fit.task.n_columns > 1 or likelihood not in _GAUSSIAN:
+            raise ValueError(
+                "a distribution object is for one target with Gaussian noise; this model has "
+                f"likelihood={likelihood!r} and {self.fit.task.n_columns} target(s). Use `predict_quantiles`, "
+                "`log_prob` and `sample_y`."
+            )
+        return Mixture(np.ones(1), [DeepPart(self.fit).law(X)])
 
     def samples(self, X, n_samples, key):  # noqa: D102
         scaling = self.fit.target_scaling
@@ -186,8 +201,7 @@ class StackRegressor(_Stack, AbstractRegressor):
 
     lattice: Lattice | None = None
 
-    def law(self, X: Float[np.ndarray, "n d"]) -> Mixture | Rounded:
-        """Predict the law of the target at each row."""
+    def law(self, X) -> Mixture | Rounded:  # noqa: D102
         law = Mixture(self.weights, [part.law(X) for part in self.parts])
         return law if self.lattice is None else Rounded(law, self.lattice)
 
@@ -251,6 +265,12 @@ class SideBySide(AbstractRegressor):
     def log_density(self, rows: Rows):  # noqa: D102
         return np.sum(
             [one.log_density(rows.target(i)) for i, one in enumerate(self.targets)], axis=0
+        )
+
+    def law(self, X):  # noqa: D102
+        raise ValueError(
+            f"a distribution object is for one target; this model has {len(self.targets)}. Use `predict_quantiles`, "
+            "`log_prob` and `sample_y`, or fit a model for each."
         )
 
     def samples(self, X, n_samples, key):  # noqa: D102

@@ -70,15 +70,35 @@ def fit_stack(members: Named | None, training: Training) -> Stacked:
     named = auto_members(training) if members is None else members
     found: list[Candidate] = []
     for prefix, together in _learned_together(named):
+        _tell_of([type(one).__name__.lower() for one in together], training)
         candidates = rows_candidates(together, training)
         found += [dataclasses.replace(one, name=f"{prefix}{one.name}") for one in candidates]
+        _tell_result(candidates, training)
     for name, member in named:
         kind = kind_of(member)
         if kind is not None and (not found or _has_time(training)):
-            found += kind.candidates(name, member, training)
+            _tell_of([name], training)
+            candidates = kind.candidates(name, member, training)
+            found += candidates
+            _tell_result(candidates, training)
     # Of two rows, say, there is no covariance to learn.
     found = found or rows_candidates([one for _, one in simple_members()], training)
     return _weighed(found, training)
+
+
+def _tell_of(names: list[str], training: Training) -> None:
+    session, n_rows = training.asked.session, len(training.rows)
+    session.tell(f"{session.label}: fitting {', '.join(names)} to {n_rows:,} rows.")
+
+
+def _tell_result(found: list[Candidate], training: Training) -> None:
+    """Say how well the best of some models foresees rows that it has left out."""
+    if not found:
+        return
+    weights, session = training.judged_rows.weights, training.asked.session
+    score, best = max((float(np.average(one.left_out, weights=weights)), one.name) for one in found)
+    seconds = sum(one.seconds for one in found)
+    session.tell(f"{session.label}: left-out log-likelihood {score:.4g} ({best}), {seconds:.1f} s.")
 
 
 def _learned_together(named: Named) -> list[tuple[str, list[Any]]]:

@@ -11,6 +11,7 @@ from bochner.exact.lattice import Lattice
 from bochner.exact.matrix import MatrixColumns
 from bochner.exact.stored_arrays import numbers_from
 from bochner.exact.storing import parts_from_stored, parts_to_stored
+from bochner.fitting.fingerprints import MOST
 from bochner.fitting.json_forms import classes_from, classes_to_json
 from bochner.fitting.storing import deep_to_stored
 from bochner.fitting.task import AbstractTask, Classification, Regression
@@ -32,7 +33,10 @@ from bochner.tables.encoding import Encoder
 
 _FIELDS = {
     "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
+    "judging",
 }  # fmt: skip
+_ADDED_LATER = {"judging": ""}
+"""Fields with what their absence says."""
 _MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
 _LARGEST_TARGET = 1e150
 _SUMMARY = {"log_likelihood", "n_rows", "constant", "linear"}
@@ -45,6 +49,7 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
     """Give all of a fitted estimator as named arrays and plain values."""
     arrays, predictor = _predictor_to_stored(fitted.predictor)
     arrays |= {"background": np.asarray(fitted.background, np.float64)}
+    arrays |= {"fingerprints": fitted.fingerprints}
     described = {
         "task": _task_to_json(fitted.task),
         "d_in": fitted.d_in,
@@ -55,6 +60,7 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
         "standings": [dataclasses.asdict(standing) for standing in fitted.standings],
         "summary": dict(fitted.summary),
         "total_weight": fitted.total_weight,
+        "judging": fitted.judging,
         "predictor": predictor,
     }
     return arrays, described
@@ -62,6 +68,8 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
 
 def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
     """Make what `fitted_to_stored` took apart, or raise a `ModelFileError` that says what does not fit."""
+    if isinstance(stored, dict):
+        stored = {**_ADDED_LATER, **stored}
     stored = named(stored, _FIELDS, "a fitted estimator")
     task = _task_from(taken(stored, "task", dict))
     d_in = taken(stored, "d_in", int, lambda v: 0 < v < 2**31, "a count")
@@ -92,6 +100,9 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
         or not (len(background) <= _MOST_BACKGROUND and np.all(np.isfinite(background)))
     ):
         raise ModelFileError(f"its background is not some rows of {d_in} numbers.")
+    seen = rest.pop("fingerprints", np.zeros(0, np.uint64))
+    if seen.dtype != np.uint64 or seen.ndim != 1 or len(seen) > MOST:
+        raise ModelFileError("its fingerprints are not some hashes of rows.")
     predictor = _predictor_from(rest, taken(stored, "predictor", dict), task, d_in)
     return Fitted(
         task=task,
@@ -107,6 +118,8 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
             stored, "total_weight", float, lambda v: 0 <= v < math.inf, "finite, not below 0"
         ),
         background=background,
+        judging=taken(stored, "judging", str),
+        fingerprints=np.sort(seen),
     )
 
 

@@ -15,6 +15,7 @@ from bochner.exact.sizes import whole_groups
 from bochner.fitting.held_out import Named
 from bochner.fitting.rows import Rows
 from bochner.fitting.settling import Asked
+from bochner.fitting.splits import AbstractSplit, ByTime
 from bochner.fitting.task import AbstractTask
 
 FOLDS_BELOW = 4_000
@@ -36,7 +37,7 @@ class Training:
         task: of the target.
         sources: which columns of the matrix belong together.
         asked: likelihood, seed and session of the call; its settings are those of no member.
-        groups: the group of each row, which leaves as a whole; None where none are given.
+        split: which rows leave together, as given; None where nothing is.
         given: rows to judge by in place of training rows.
         named: names for messages.
         called: the columns as a user calls them, for kernels; by their places where None.
@@ -47,7 +48,7 @@ class Training:
     task: AbstractTask
     sources: Sources
     asked: Asked
-    groups: Int[np.ndarray, " n"] | None = None
+    split: AbstractSplit | None = None
     given: Rows | None = None
     named: Named = dataclasses.field(default_factory=Named)
     called: Inputs | None = None
@@ -86,20 +87,24 @@ class Training:
         Equal rows are mostly copies in regression, which say nothing of a new row. Classes of equal rows
         are draws of the same probabilities, and only rows that know their equals can show that these are too certain.
         """
-        if self.groups is not None:
-            return np.unique(self.groups, return_inverse=True)[1]
-        if self.task.classification:
-            return np.arange(len(self.rows))
-        return self.encoded.groups()
+        alone = self.task.classification
+        alike = np.arange(len(self.rows)) if alone else self.encoded.groups()
+        return alike if self.split is None else self.split.groups(alike, self.judged)
 
     @functools.cached_property
     def judged(self) -> Int[np.ndarray, " judged"]:
-        """Numbers of the training rows that members leave out and are judged by; all of a small table."""
+        """Numbers of the training rows that members leave out and are judged by; all of a small table.
+
+        Where later rows judge earlier ones, these are the latest, of a small table a fold.
+        """
         n = len(self.rows)
-        if n < FOLDS_BELOW:
+        in_folds, in_time = n < FOLDS_BELOW, isinstance(self.split, ByTime)
+        if in_folds and not in_time:
             return np.arange(n)
-        wanted = min(round(_SHARE_HELD_OUT * n), _MOST_HELD_OUT)
-        return whole_groups(self.group_numbers, wanted, self.asked.seed)[0]
+        wanted = round(n / N_FOLDS) if in_folds else min(round(_SHARE_HELD_OUT * n), _MOST_HELD_OUT)
+        if self.split is None:
+            return whole_groups(self.group_numbers, wanted, self.asked.seed)[0]
+        return self.split.held_out(wanted, self.asked.seed)
 
     @functools.cached_property
     def judged_rows(self) -> Rows:

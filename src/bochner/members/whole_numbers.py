@@ -48,6 +48,10 @@ class Rounded:
         """Compute the log of the mass of one target a row over the step."""
         return self.lattice.log_density(self.law, y)
 
+    def cdf(self, y: Float[np.ndarray, "p n"]) -> Float[np.ndarray, "p n"]:
+        """Compute the probability of points up to y."""
+        return self.law.cdf(self.lattice.down(y) + self.lattice.step / 2)
+
     def quantiles(self, p) -> Float[np.ndarray, "n p"]:
         """Compute the least point of the lattice up to which there is probability p."""
         return self.lattice.up(self.law.quantiles(p))

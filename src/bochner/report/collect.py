@@ -3,11 +3,13 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
+from bochner.fitting.fingerprints import share_seen
 from bochner.members.chosen_law import law_in_words
 from bochner.members.fitted import Fitted
 from bochner.report.classification import class_findings
@@ -36,7 +38,7 @@ def report_data(
         X: rows to judge the model on, best such that it was not trained on; a table, too.
         y: their targets or classes, or the name of their column in the table.
         columns: names of the inputs; those of the fit by default.
-        source: name of the table, for the heading.
+        source: the table, whose name is in the heading.
         target: name of the target; that of `y` by default, where it has one.
 
     Example:
@@ -65,17 +67,21 @@ def report_data(
             if isinstance(model, DeepGPClassifier)
             else number_findings(model, numbers, targets, measured)
         )
+        seen = share_seen(
+            model.fitted_.fingerprints, numbers, model.fitted_.task.targets(targets, numbers)
+        )
         explanation = explanation_of(model, numbers)
         inputs = inputs_of(model, numbers, _column_names(model, X, columns), explanation)
         effects = effects_of(model, inputs, explanation)
         kinds = kinds_of_members(model, numbers, targets)
     data = {
         "version": __version__,
-        "source": source,
+        "source": Path(source).name if source else "",
         "model": type(model).__name__,
-        "data": {"n_rows": len(numbers), "n_inputs": len(inputs)},
+        "data": {"n_rows": len(numbers), "n_inputs": len(inputs), "share_seen": seen},
         "fit": _fit(model.fitted_),
         "left_out": model.summary_,
+        "judging": model.fitted_.judging,
         "members": sorted(model.members_, key=lambda member: -member["weight"]),
         "learning": _learning(model.fitted_),
         "kinds": kinds,

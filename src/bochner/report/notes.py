@@ -1,45 +1,24 @@
 """The plain-language notes: what a number means for the reader, each rule with its thresholds."""
 
-import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from bochner.report.fit_notes import convergence, left_out_rows, rows_of_the_fit
+from bochner.report.note import STANDARD_ERRORS, WORTHWHILE, Note
 
 STATED_COVERAGE = 0.9
 """Probability that the judged intervals claim to hold."""
-STANDARD_ERRORS = 2.0
-"""Deviations within this many standard errors count as chance."""
 CALIBRATION_MARGIN = 0.02
 """Deviations of coverage or confidence up to this size do not matter, however many rows show them."""
 FEW_ROWS = 100
 """Below this many rows the metrics are rough."""
-FEW_RECORDS = 10
-"""Below this many records nothing is said about convergence."""
-SETTLED = 0.01
-"""Change of the log-likelihood of a row, in nats, that is too small to train longer for."""
 RELEVANT, IRRELEVANT = 0.5, 0.01
 """An input is named from this part of the largest share on; below the second share it hardly matters."""
 MOSTLY_NOISE, MOSTLY_MODEL = 0.2, 0.5
 """Share of model uncertainty in the variance below which noise prevails, and from which the model does."""
-WORTHWHILE = 0.02
-"""Gain in the log-likelihood of a row over a constant prediction, in nats, that is worth a model."""
 
 _SHOWN_NAMES = 3
-
-
-@dataclasses.dataclass(frozen=True)
-class Note:
-    """One finding: what it is about, how it stands (`good`, `attention` or `info`), and a sentence or two.
-
-    Example:
-        >>> from bochner.report.notes import Note
-        >>> Note("Calibration", "good", "The intervals hold what they say.").verdict
-        'good'
-    """
-
-    topic: str
-    verdict: str
-    text: str
 
 
 def interval_calibration(coverage: float, n_rows: int, *, counts: bool = False) -> Note:
@@ -122,54 +101,6 @@ def class_calibration(
     tendency = "surer than it should be" if surplus > 0 else "less sure than it could be"
     text = f"{found}, more than chance gives (about {_points(chance)}): the model is {tendency}."
     return Note("Calibration", "attention", text)
-
-
-def convergence(bound: Sequence[float], held_out: Sequence[float]) -> Note:
-    """Judge whether the loss still fell in the last fifth of the training, from one half of it to the other.
-
-    Held-out rows are judged where there are enough of their records, the bound otherwise. A change counts when it
-    is beyond its standard error and large enough to matter.
-
-    Args:
-        bound: negative bound a row, one entry a record.
-        held_out: MNLL of held-out rows, where it was computed.
-
-    Example:
-        >>> from bochner.report.notes import convergence
-        >>> convergence([1.0] * 50, []).verdict, convergence([-i / 10 for i in range(50)], []).verdict
-        ('good', 'attention')
-    """
-    judged, what = (
-        (held_out, "log-likelihood of held-out rows")
-        if len(held_out) >= FEW_RECORDS
-        else (bound, "bound")
-    )
-    if len(judged) < FEW_RECORDS:
-        text = f"Training left {len(judged)} records, too few to tell whether it had settled."
-        return Note("Convergence", "info", text)
-    last = judged[-max(len(judged) // 5, 4) :]
-    early, late = last[: len(last) // 2], last[len(last) // 2 :]
-    change = _mean(early) - _mean(late)
-    allowed = max(STANDARD_ERRORS * math.hypot(_mean_error(early), _mean_error(late)), SETTLED)
-    if change > allowed:
-        text = (
-            f"The {what} still rose in the last fifth of the training, by {change:.2g} a row. Longer training "
-            "(`max_steps`, `max_seconds`) is likely to give a better model."
-        )
-        return Note("Convergence", "attention", text)
-    if change >= -allowed:
-        text = (
-            f"Training had settled: over its last fifth the {what} changed by no more than noise."
-        )
-        return Note("Convergence", "good", text)
-    if judged is held_out:
-        text = (
-            "Held-out rows were predicted worse towards the end of the training, a sign of overfitting; the "
-            "parameters of the best moment were kept."
-        )
-        return Note("Convergence", "info", text)
-    text = "The bound fell towards the end of the training: lower the `learning_rate`, or train longer."
-    return Note("Convergence", "attention", text)
 
 
 def sample_size(n_rows: int) -> Note | None:
@@ -268,8 +199,8 @@ def gain_over_constant(
     gain = constant_mnll - mnll
     if gain < WORTHWHILE:
         text = (
-            "In log-likelihood the model is no better than predicting the same for every row; the inputs say "
-            "little about the target, or the model needs longer training."
+            "In log-likelihood the model is no better than predicting the same for every row: the inputs say "
+            "little about the target, or the model has learned what holds for its training rows alone."
         )
         return Note(topic, "attention", text)
     if classes:
@@ -278,43 +209,21 @@ def gain_over_constant(
     else:
         explained = max(1 - (error / constant_error) ** 2, 0.0)
         found = f"The model explains {explained:.0%} of the variance"
-    likelier = f"{math.exp(gain):.2g}" if gain < math.log(100) else "more than 100"
-    likelihood = f"The observed values are {likelier} times as likely under it as under a constant."
+    likelihood = f"The observed values are {_likelier(gain)} under it as under a constant."
     return Note(topic, "good", f"{found}. {likelihood}")
 
 
-def left_out_rows(found: Mapping[str, float | None]) -> Note | None:
-    """Compare with simple models on rows that the fit has left out; say nothing where it has left out none.
-
-    Args:
-        found: mean log-likelihood of these rows under the fit, a constant and a linear model, and their number; None
-            where one is not finite.
+def _likelier(gain: float) -> str:
+    """Say a gain in log-likelihood as a factor.
 
     Example:
-        >>> from bochner.report.notes import left_out_rows
-        >>> left_out_rows({"log_likelihood": -1.0, "linear": -1.5, "constant": -2.0, "n_rows": 90}).verdict
-        'good'
+        >>> from bochner.report.notes import _likelier
+        >>> _likelier(0.03), _likelier(1.0), _likelier(9.0)
+        ('1.03 times as likely', '2.7 times as likely', 'more than 100 times as likely')
     """
-    named = ((name, found.get(name)) for name in ("constant", "linear"))
-    simple = {name: value for name, value in named if value is not None}
-    if "log_likelihood" not in found or not simple:
-        return None
-    own, best = found["log_likelihood"], max(simple.values())
-    if own is None:
-        text = "Of rows that were left out of the fit, the log-likelihood is not finite: do not rely on this model."
-        return Note("Left-out rows", "attention", text)
-    beside = " and ".join(f"{value:.4g} under a {name} one" for name, value in simple.items())
-    text = (
-        f"On {found['n_rows']:,.0f} rows that were left out of the fit, the mean log-likelihood is {own:.4g}, beside "
-        f"{beside}."
-    )
-    if own > best + WORTHWHILE:
-        return Note("Left-out rows", "good", text)
-    if own >= best - WORTHWHILE:
-        return Note("Left-out rows", "info", f"{text} A simple model does as well.")
-    return Note(
-        "Left-out rows", "attention", f"{text} Do not rely on a model that a simple one beats."
-    )
+    if gain >= math.log(100):
+        return "more than 100 times as likely"
+    return f"{math.exp(gain):.{3 if gain < math.log(2) else 2}g} times as likely"
 
 
 def all_notes(data: dict[str, Any]) -> list[Note]:
@@ -323,6 +232,7 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
     n_rows, classes = data["data"]["n_rows"], data["task"] == "classification"
     error = metrics["error_rate" if classes else "rmse"]
     mnll, calibration = metrics["mnll"], data["calibration"]
+    useful = _is_useful(mnll["value"], mnll["constant"])
     notes = [
         gain_over_constant(
             mnll["value"], mnll["constant"], error["value"], error["constant"], classes=classes
@@ -334,8 +244,9 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
                 calibration, metrics["coverage_90"]["value"], n_rows, data["target"]["counts"]
             )
         ),
-        left_out_rows(data["left_out"]),
-        _convergence_note(data["learning"]),
+        rows_of_the_fit(data["data"]["share_seen"]),
+        left_out_rows(data["left_out"], data["judging"]),
+        _convergence_note(data["learning"], useful=useful),
         sample_size(n_rows),
         important_inputs(
             [entry["name"] for entry in data["inputs"]],
@@ -347,14 +258,19 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
     return [note for note in notes if note is not None]
 
 
-def _convergence_note(learning: dict[str, Any] | None) -> Note | None:
+def _is_useful(mnll: float | None, constant: float | None) -> bool:
+    """Tell whether a model is better than a constant; a loss that is not finite is None."""
+    return constant is None or (mnll is not None and constant - mnll >= WORTHWHILE)
+
+
+def _convergence_note(learning: dict[str, Any] | None, *, useful: bool) -> Note | None:
     if learning is None:
         return None
     bound, judged = (
         [value for value in learning[name] if value is not None]
         for name in ("bound", "held_out_mnll")
     )
-    return convergence(bound, judged)
+    return convergence(bound, judged, useful=useful)
 
 
 def _interval_notes(
@@ -379,13 +295,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _points(share: float) -> str:
     return f"{100 * share:.1f} points"
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean_error(values: Sequence[float]) -> float:
-    """Standard error of the mean."""
-    center, n = _mean(values), len(values)
-    return math.sqrt(sum((value - center) ** 2 for value in values) / (n - 1) / n)

@@ -42,7 +42,7 @@ def report_page(
         X: rows to judge the model on, best such that it was not trained on; a table, too.
         y: their targets or classes, or the name of their column in the table.
         columns: names of the inputs; those of the fit by default.
-        source: name of the table, for the heading.
+        source: the table, whose name is in the heading.
         target: name of the target; that of `y` by default, where it has one.
 
     Example:

@@ -116,6 +116,6 @@ def _matplotlib() -> tuple[Any, Any]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError(
-            "the report draws plots with matplotlib: install it with `pip install bochner[plots]`."
+            "the report draws plots with matplotlib: install it with `pip install matplotlib`."
         ) from error
     return Figure, rc_context

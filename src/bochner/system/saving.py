@@ -20,7 +20,7 @@ from bochner.version import __version__
 
 FORMAT_VERSION = 2
 _HEADER, _DIGEST = "bochner", "digest"
-LONGEST_HEAD = 16_000_000
+LONGEST_HEAD = 32_000_000
 """Bytes of names and settings that a file may have."""
 LARGEST_FILE = 2**32
 """Bytes that a file may have."""

@@ -11,7 +11,9 @@ import pyarrow as pa
 from numpy.lib import format as npy
 
 from bochner.tables.casting import TableError
-from bochner.tables.readers import AbstractTypedReader
+from bochner.tables.readers import AbstractTypedReader, check_width
+
+_MOST_BY_COLUMNS = 2**31
 
 
 class _Member(NamedTuple):
@@ -128,8 +130,13 @@ def _describe(name: str, alone: bool, stream: Any) -> _Member:
     if len(shape) not in (1, 2) or 0 in shape[1:] or min(shape) < 0:
         raise TableError(f"array {name!r} has shape {shape}; expected a vector or a matrix.")
     width = shape[1] if len(shape) == 2 else 1
-    if width > 1_000_000:
-        raise TableError(f"array {name!r} has {width} columns; at most 1000000 are read.")
+    check_width(width)
+    n_bytes = shape[0] * width * dtype.itemsize
+    if by_columns and width > 1 and n_bytes > _MOST_BY_COLUMNS:
+        raise TableError(
+            f"array {name!r} is stored column by column and has {n_bytes:,} bytes; to find its rows all of it must be "
+            f"held, of which there may be {_MOST_BY_COLUMNS:,}. Save `numpy.ascontiguousarray` of it."
+        )
     return _Member(
         name, shape[0], width, by_columns and width > 1, dtype, _columns(name, shape, alone)
     )

@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.types as is_
 
 from bochner.tables.casting import MISSING_WORDS, Kind, TableError, compute, find_kind
-from bochner.tables.readers import AbstractReader
+from bochner.tables.readers import AbstractReader, check_width
 from bochner.tables.reading import Reading
 from bochner.tables.text_file import TextFile, unique_names
 
@@ -82,6 +82,7 @@ class CsvReader(AbstractReader):
 
     def _header(self) -> list[str]:
         with self._reader(None, {}) as reader:
+            check_width(len(reader.schema.names))
             return unique_names(reader.schema.names)
 
     def _given(self, types: Mapping[str, pa.DataType]) -> tuple[pa.Schema, None]:

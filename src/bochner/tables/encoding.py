@@ -92,7 +92,8 @@ class Encoder:
 
         `row` is the number of rows before the batch, for messages.
         """
-        missing = [name for name in self.input_names if name not in batch.schema.names]
+        known = set(batch.schema.names)  # made anew at each look
+        missing = [name for name in self.input_names if name not in known]
         if missing:
             raise TableError(
                 f"missing columns: {', '.join(map(repr, missing))}. The model was fitted with them; add them to the "

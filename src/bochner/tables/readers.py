@@ -17,6 +17,24 @@ BYTES_OF_A_BATCH = 64 << 20
 """Batches have fewer rows than asked for where they would hold more than about this."""
 
 
+MOST_COLUMNS = 30_000
+
+
+def check_width(n_columns: int) -> None:
+    """Refuse a table of more columns than can be read in reasonable time and memory.
+
+    Example:
+        >>> from bochner.tables.readers import check_width
+        >>> check_width(200_000)
+        Traceback (most recent call last):
+        bochner.tables.casting.TableError: there are 200,000 columns; at most 30,000 are read. Choose among them first.
+    """
+    if n_columns > MOST_COLUMNS:
+        raise TableError(
+            f"there are {n_columns:,} columns; at most {MOST_COLUMNS:,} are read. Choose among them first."
+        )
+
+
 class AbstractReader(abc.ABC):
     """Reads the rows of a table from its start, as often as asked, in bounded memory."""
 

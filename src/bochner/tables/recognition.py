@@ -58,13 +58,14 @@ def recognized(
         (',', False)
     """
     columns = _seen(batches, names, asked)
-    n_commas = sum(column.is_decisive_for(",") for column in columns)
-    n_points = sum(column.is_decisive_for(".") for column in columns)
-    if n_commas != n_points:
-        european = n_commas > n_points
+    # What one column settles holds for the others, numbers and dates apart.
+    likely: dict[type[AbstractNotation], bool] = {
+        kind: _likely([column.settles(kind) for column in columns], european)
+        for kind in (Numbers, Moments)
+    }
     found = {}
     for column in columns:
-        notation = column.notation(european)
+        notation = column.notation(likely)
         if notation is None:
             column.warn_of_numbers()
         else:
@@ -161,13 +162,18 @@ class _Column:
         ]
         return [*numbers, *(one for one in dates if 2 * one.read(values).null_count <= len(values))]
 
-    def is_decisive_for(self, decimal: str) -> bool:
-        """Whether all notations of numbers that read most cells have this mark before decimals."""
-        best = [one for one in self._best if isinstance(one, Numbers)]
-        return bool(self.n_marked and best) and all(one.decimal == decimal for one in best)
+    def settles(self, kind: type[AbstractNotation]) -> bool | None:
+        """Whether all notations of a kind that read most cells are European, or all are not; None where both are."""
+        best = [one for one in self._best if isinstance(one, kind)]
+        if any(isinstance(one, Moments) and one.pattern[:2] not in ("%d", "%m") for one in best):
+            return None
+        is_european = {_is_european(one) for one in best}
+        if len(is_european) != 1 or (kind is Numbers and not self.n_marked):
+            return None
+        return is_european.pop()
 
-    def notation(self, european: bool) -> AbstractNotation | None:
-        """Give the notation to read the column by, if there is one."""
+    def notation(self, likely: dict[type[AbstractNotation], bool]) -> AbstractNotation | None:
+        """Give the notation to read the column by, if there is one; `likely` tells which kinds are European."""
         n_wrong = self.n_present - self._most
         n_others = n_wrong - self.n_stand_ins
         n_meant = self.n_present - self.n_stand_ins
@@ -182,8 +188,8 @@ class _Column:
         best = self._best
         if isinstance(best[0], Numbers) and self.n_whole == self.n_present:
             return None
-        likely = [one for one in best if _is_european(one) == european] or best
-        return dataclasses.replace(likely[0], lenient=n_wrong > 0)
+        chosen = [one for one in best if _is_european(one) == likely[type(one)]] or best
+        return dataclasses.replace(chosen[0], lenient=n_wrong > 0)
 
     @property
     def _most(self) -> int:
@@ -236,6 +242,12 @@ def _warn_of_others(batches: Batches, found: dict[str, AbstractNotation]) -> Non
         first_row += batch.num_rows
     for one in cells:
         one.warn()
+
+
+def _likely(settled: Sequence[bool | None], otherwise: bool) -> bool:
+    """Take the side of most columns that settle it."""
+    n_european, n_others = settled.count(True), settled.count(False)
+    return otherwise if n_european == n_others else n_european > n_others
 
 
 def _unit_of(units: Any) -> str:

@@ -3,9 +3,11 @@
 import dataclasses
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,7 +62,7 @@ class TableSource:
         self.name = name
         self._reader = reader
         names = reader.schema.names
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        repeated = sorted(name for name, n in Counter(names).items() if n > 1)
         if repeated:
             raise TableError(
                 f"several columns are named {', '.join(map(repr, repeated))}. Give each its own name."
@@ -106,7 +108,8 @@ class TableSource:
         The columns come in the order asked for, or all in the order of the table.
         """
         names = self.schema.names if columns is None else list(columns)
-        missing = [name for name in names if name not in self.schema.names]
+        known = set(self.schema.names)  # made anew at each look
+        missing = [name for name in names if name not in known]
         if missing:
             raise TableError(
                 f"{self.name}: there is no column {', '.join(map(repr, missing))}. The columns are "
@@ -159,9 +162,9 @@ def open_table(
 
     Args:
         source: the path of a CSV file (plain or gzip), a Parquet file, a folder of Parquet files, a Feather, `.npz` or
-            `.npy` file; "-" for CSV (or one of the other files) from standard input; a pandas, Polars or Arrow table;
-            or an Arrow dataset. The content decides what a file is, whatever its name. A CSV file is read once in full
-            here, to settle its types and count its rows.
+            `.npy` file, or of a pipe that gives one; "-" for CSV (or one of the other files) from standard input; a
+            pandas, Polars or Arrow table; or an Arrow dataset. The content decides what a file is, whatever its name. A
+            CSV file is read once in full here, to settle its types and count its rows.
         sep: what stands between the fields of a CSV file.
         encoding: of its text, such as `"latin-1"`.
         decimal: mark before decimals, "." or ",".
@@ -200,26 +203,50 @@ def open_table_as(
     """
     name = str(source) if isinstance(source, str | os.PathLike) else "the table"
     if name == "-":
-        return _open_standard_input(types, reading)
+        return _open_copy("standard input", sys.stdin.buffer, types, reading)
+    if isinstance(source, str | os.PathLike) and _can_be_read_once(source):
+        with errors_in_words(name), open(source, "rb") as stream:
+            return _open_copy(name, stream, types, reading)
     with errors_in_words(name):
         if isinstance(source, str | os.PathLike):
             return TableSource(name, _file_reader(Path(source), types, reading), types, reading)
         return TableSource(name, _memory_reader(source), types, reading)
 
 
-def _open_standard_input(types: Mapping[str, pa.DataType] | None, reading: Reading) -> TableSource:
+def _can_be_read_once(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a pipe, such as a shell makes of `<(zcat table.csv.gz)`, or another stream."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _open_copy(
+    name: str, stream: Any, types: Mapping[str, pa.DataType] | None, reading: Reading
+) -> TableSource:
+    """Open what can be read but once, by a copy of it in the temporary folder."""
     handle, path = tempfile.mkstemp(prefix="bochner-", suffix=".csv")
     try:
-        with errors_in_words("standard input"):
-            with os.fdopen(handle, "wb") as copy:
-                shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
-            reader = _file_reader(Path(path), types, reading)
-            table = TableSource("standard input", reader, types, reading)
+        with errors_in_words(name):
+            _copy(stream, handle, name)
+            table = TableSource(name, _file_reader(Path(path), types, reading), types, reading)
     except BaseException:
         os.unlink(path)
         raise
     weakref.finalize(table, os.unlink, path)
     return table
+
+
+def _copy(stream: Any, handle: int, name: str) -> None:
+    try:
+        with os.fdopen(handle, "wb") as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
+    except OSError as error:
+        raise TableError(
+            f"{name} cannot be copied to {tempfile.gettempdir()} ({error.strerror or error}). Make room there, or name "
+            "another folder in the environment variable TMPDIR."
+        ) from error
 
 
 def _file_reader(

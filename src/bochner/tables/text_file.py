@@ -210,9 +210,9 @@ def unique_names(names: list[str]) -> list[str]:
         ...     unique_names(["a", "b", "a", "", ""])
         ['a', 'b', 'a (2)', '', 'column 5']
     """
-    taken, unique, renamed = set(names), [], []
+    taken, seen, unique, renamed = set(names), set(), [], []
     for place, name in enumerate(names):
-        if name in unique:
+        if name in seen:
             choices = (f"{name} ({number})" for number in itertools.count(2))
             new = next(
                 choice
@@ -223,6 +223,7 @@ def unique_names(names: list[str]) -> list[str]:
             if name:
                 renamed.append(f"{name!r} to {new!r}")
             name = new
+        seen.add(name)
         unique.append(name)
     if renamed:
         warnings.warn(

@@ -35,7 +35,7 @@ from bochner.training.moments import Moment, copied, holds_long_gradients, momen
 from bochner.training.progress import AbstractCallback, Record
 from bochner.training.recorder import HeldOut, Recorder
 from bochner.training.resuming import MOMENTS, Kept
-from bochner.training.stages import Plan, Stage, trainable
+from bochner.training.stages import Plan, Stage, in_words, trainable
 
 # One flat update of all parameters: a pass over one vector instead of several small ones a leaf. The
 # learning rate is a factor on its updates, so that one compiled program serves all rates.
@@ -312,14 +312,13 @@ class _Run:
         rate = self._step_size() * float(self.settings.schedule(jnp.asarray(fraction)))
         self.recorder.keep(Record(
             step=self.now.step, seconds=self.clock.now, fraction=fraction,
-            stage=str(self.now.stage), learning_rate=rate, elbo=float(bound.elbo), ell=float(bound.ell),
-            kl=float(bound.kl),
-            held_out_mnll=mnll,
+            stage=in_words(self.now.stage, self.now.held), learning_rate=rate,
+            elbo=float(bound.elbo), ell=float(bound.ell), kl=float(bound.kl), held_out_mnll=mnll,
         ))  # fmt: skip
 
     def _recover(self) -> None:
         where, learning_rate = (
-            f"step {self.now.step:,} ({self.now.stage})",
+            f"step {self.now.step:,} ({in_words(self.now.stage, self.now.held)})",
             self.settings.learning_rate,
         )
         if self.halvings == _MAX_HALVINGS:

@@ -103,13 +103,15 @@ class ProgressBar:
         text = f"step {record.step:,}  bound/row {record.elbo / self._n_rows:.3f}"
         if record.held_out_mnll is not None:
             text += f"  held-out MNLL {record.held_out_mnll:.3f}"
+        self.show(record.fraction, text)
+
+    def show(self, fraction: float, text: str) -> None:
+        """Move the bar to a share of the work, or print a line when it is time for one."""
         if self._console.is_terminal:
-            self._bar().update(TaskID(0), completed=record.fraction, status=text)
+            self._bar().update(TaskID(0), completed=fraction, status=text)
         elif time.monotonic() - self._last_line > self._seconds_between_lines:
             self._last_line = time.monotonic()
-            self._console.print(
-                f"{self._description} {record.fraction:4.0%}  {text}", soft_wrap=True
-            )
+            self._console.print(f"{self._description} {fraction:4.0%}  {text}", soft_wrap=True)
 
     def on_end(self) -> None:
         """Take the bar off the terminal."""

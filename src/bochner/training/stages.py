@@ -119,6 +119,14 @@ def trainable(model: DeepGP | Members, stage: Stage) -> PyTree[bool]:
     )
 
 
+def in_words(stage: Stage, model: DeepGP | Members) -> str:
+    """Say what a stage learns of a model, of which held frequencies have no q(Omega)."""
+    nodes = jax.tree.leaves(model, is_leaf=lambda node: isinstance(node, Layer))
+    spectra = [node.spectrum for node in nodes if isinstance(node, Layer)]
+    are_held = all(isinstance(spectrum, PriorFixed) for spectrum in spectra)
+    return str(dataclasses.replace(stage, omega=stage.omega and not are_held))
+
+
 def _mark_theta(theta: AbstractTheta, value: bool) -> AbstractTheta:
     """Mark the variances of q(theta), and never the prior."""
     marks = jax.tree.map(lambda _: False, theta)

@@ -66,6 +66,6 @@ def _summary_writer() -> Any:
         from tensorboardX import SummaryWriter
     except ImportError as error:
         raise ImportError(
-            "`TensorBoardLogger` needs tensorboardX: install it with `pip install bochner[tensorboard]`."
+            "`TensorBoardLogger` needs tensorboardX: install it with `pip install tensorboardX`."
         ) from error
     return SummaryWriter
