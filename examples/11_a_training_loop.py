@@ -10,6 +10,7 @@ import os
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import optax
@@ -80,5 +81,5 @@ axes[1].plot(x, y, "k.", markersize=3, label="data")
 axes[1].plot(grid, mean, label="mean")
 for number in range(5):
     drawn = trained.draw_function(key=jax.random.key(number))
-    axes[1].plot(grid, drawn(grid)[:, 0], color="gray", linewidth=0.6)
+    axes[1].plot(grid, drawn(jnp.asarray(grid))[:, 0], color="gray", linewidth=0.6)
 axes[1].legend(frameon=False)
