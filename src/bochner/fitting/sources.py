@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from bochner.fitting.inputs import check_number_of_classes
+from bochner.fitting.known_targets import KnownTargets
 from bochner.fitting.splits import AbstractSplit, split_of
 from bochner.tables.casting import Kind, convert, find_kind
 from bochner.tables.encoding import Encoder
 from bochner.tables.reading import Reading
 from bochner.tables.sampling import Reservoir
 from bochner.tables.source import TableError, TableSource, open_table_as
-from bochner.tables.targets import are_whole, find_task, known_targets, number_column, target_values
+from bochner.tables.targets import are_whole, find_task, number_column, target_values
 
 _SAMPLE_ROWS = 100_000
 _SAMPLE_SEED = 0
@@ -134,7 +135,7 @@ class TrainingSource:
         """Read the table once: check the target, count rows and classes, draw the sample."""
         table = _opened(source)
         inputs = input_names(table, target, ignore)
-        known = _Known(target, classification)
+        known = KnownTargets(target, classification)
         reservoir, n_rows, classes = Reservoir(_SAMPLE_ROWS, _SAMPLE_SEED), 0, Counter()
         for batch in table.batches([*inputs, target]):
             batch = batch.filter(pa.array(known.rows(batch)))
@@ -174,7 +175,7 @@ class TrainingSource:
         found = split_of_table(self.table, groups, time)
         if found is None:
             return None
-        known = _Known(self.target, classification)
+        known = KnownTargets(self.target, classification)
         used = [known.rows(batch) for batch in self.table.batches([self.target])]
         return found[np.concatenate(used)]
 
@@ -182,40 +183,11 @@ class TrainingSource:
         self, encoder: Encoder, *, classification: bool
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Read the table again, as inputs and targets a batch at a time."""
-        known = _Known(self.target, classification)
+        known = KnownTargets(self.target, classification)
         for batch in self.table.batches([*self.inputs, self.target]):
             X, rows = encoder(batch, known.n_rows), known.rows(batch)
             batch = batch.filter(pa.array(rows))
             yield X[rows], target_values(batch, self.target, classification=classification)
-
-
-class _Known:
-    """The rows of a table that have a target, a batch at a time."""
-
-    def __init__(self, target: str, classification: bool):
-        self._target, self._classification = target, classification
-        self.n_rows = self._n_unknown = self._first = 0
-
-    def rows(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Tell which rows of the next batch have a target."""
-        known = known_targets(
-            batch, self._target, classification=self._classification, row=self.n_rows
-        )
-        if not self._n_unknown and not known.all():
-            self._first = self.n_rows + int(np.argmin(known)) + 1
-        self._n_unknown += int(np.sum(~known))
-        self.n_rows += len(known)
-        return known
-
-    def warn(self) -> None:
-        """Say how many rows are left out."""
-        if self._n_unknown:
-            warnings.warn(
-                f"target {self._target!r} is missing in {self._n_unknown} of {self.n_rows} rows, the first being row "
-                f"{self._first}; they are left out.",
-                UserWarning,
-                stacklevel=3,
-            )
 
 
 def split_of_table(
@@ -297,7 +269,7 @@ def encoded_batches(
     A model fitted on an array of numbers takes the columns with its feature names, or, where it knows none, all
     columns in their order.
     """
-    known = None if target is None else _Known(target, reader.classes is not None)
+    known = None if target is None else KnownTargets(target, reader.classes is not None)
     for X, batch in _encoded(reader, source, target, gaps):
         X = X.view(Encoded)
         if known is None:
