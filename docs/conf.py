@@ -78,6 +78,8 @@ def _texts_and_links(app, name, content):
     """Fetch the texts of pages that lie above, and let links to such pages stay within the site."""
     source = next((path for path, page in _ABOVE.items() if page == name), None)
     text = content[0] if source is None else source.read_text(encoding="utf-8")
+    if not text.startswith("# "):
+        text = f"# {Path(name).name.capitalize()}\n\n{text}"
     place = DOCS / f"{name}.md"
     folder = place.parent if source is None else source.parent
 

@@ -34,18 +34,13 @@ print(f"mean deviation of y: {np.mean(deviation):.3f} and {np.mean(our_deviation
 # %%
 # What is different
 # -----------------
-# ==============================  ======================================  =====================================
-# for                             scikit-learn                            bochner
-# ==============================  ======================================  =====================================
-# kernel                          you choose                              by default a sum, learned by columns
-# scaling                         ``normalize_y``, and your pipeline      columns and targets, learned
-# noise                           a ``WhiteKernel``, one for all rows     always, varying where left-out rows
-# say so the target                      as it is                                bent where left-out rows say so
-# means and deviations            ``predict(X, return_std=True)``         the same, of y with its noise draws
-# ``sample_y(X)`` at given rows           ``sample_functions(n)``, for any rows many rows
-# cubic                                   landmarks and deep models hyperparameters that are known
-# ``optimizer=None``                      not offered: parameters are learned
-# ==============================  ======================================  =====================================
+# - **Kernel**: you choose there; here it is by default a sum, learned by columns.
+# - **Scaling**: ``normalize_y`` and your pipeline there; here columns and targets, learned.
+# - **Noise**: a ``WhiteKernel``, one for all rows; here always, and varying where left-out rows say so.
+# - **Means and deviations**: ``predict(X, return_std=True)`` in both; here of y with its noise.
+# - **Draws**: ``sample_y(X)`` at given rows there; here ``sample_functions(n)`` as well, for any rows.
+# - **Many rows**: cubic there; here landmarks and deep models.
+# - **Parameters that are known**: ``optimizer=None`` there; here not offered, they are learned.
 #
 # Without options, other members join, and rows left out decide:
 
