@@ -1,4 +1,4 @@
-# The two commands of the project. Both make the virtual environment `.venv` and install into it.
+# The commands of the project. All make the virtual environment `.venv` and install into it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --dis
 # Matplotlib draws to files only.
 export MPLBACKEND := Agg
 
-.PHONY: demo test clean
+.PHONY: demo test docs clean
 
 demo: $(VENV)/.plots
 	$(BIN)/bochner demo
@@ -19,6 +19,11 @@ test: $(VENV)/.dev
 	$(BIN)/python tests/check_extras.py
 	$(BIN)/python tests/check_wheel.py
 
+# Runs every example; `BOCHNER_SHORT=1 make docs` shortens those that train for long.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs build/site
+	@echo "Open build/site/index.html"
+
 $(VENV)/.python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bochner needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
@@ -28,9 +33,13 @@ $(VENV)/.plots: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) --editable '.[plots]'
 	touch $@
 
+$(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) --editable '.[docs]'
+	touch $@
+
 $(VENV)/.dev: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) --editable '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist bochner-demo
+	rm -rf $(VENV) build dist bochner-demo docs/gallery

@@ -53,6 +53,34 @@ def speed(
 
 
 @app.command()
+def drift(
+    rows: Annotated[int, typer.Option(help="Length of the stream.")] = 1_000_000,
+    picture: Annotated[Path | None, typer.Option(help="PNG file to draw.")] = None,
+) -> None:
+    """Follow a stream whose function and noise change: as fitted, updated, and calibrated."""
+    limit_threads(1)
+    from benchmarks import drift
+
+    found = drift.follow(rows)
+    for kind in drift.KINDS:
+        last = {name: sum(values[-10:]) / 10 for name, values in found[kind].items()}
+        typer.echo(f"{kind}, last ten batches: {json.dumps(last)}")
+    typer.echo(f"{rows / found['seconds']:,.0f} rows a second learned")
+    if picture is not None:
+        drift.draw_picture(found, picture)
+
+
+@app.command()
+def novelty() -> None:
+    """Tell rows unlike the training rows from others, on two tables of the suite."""
+    limit_threads(1)
+    from benchmarks import novelty
+
+    for one in novelty.means(novelty.measure()):
+        typer.echo(json.dumps(one))
+
+
+@app.command()
 def claims() -> None:
     """Write the page that lists sentences with numbers, computed from their records; say which pages differ."""
     from benchmarks.claims import CLAIMS, INDEX, ROOT, index

@@ -165,6 +165,23 @@ def _worse_panels(records: Records) -> str:
     return f"gets worse from 50 to 200 features in {n} of {len(panels)} panels"
 
 
+def _row_of_check(data: str) -> Callable[[Records], str]:
+    def row(records: Records) -> str:
+        job = {"data": data, "members": "auto", "seed": 0}
+        (result,) = (one["result"] for one in records if job.items() <= one["job"].items())
+        found = "no verdict"
+        if result["converged"]:
+            found = (
+                f"{result['function_std_ratio']['median']:.2f}, {result['std_ratio']['median']:.2f}"
+            )
+        numbers = (
+            f"{result['worst_rhat']:.2f} | {result['smallest_ess']:.0f} | {result['seconds']:.0f}"
+        )
+        return f"| {data} | {found} | {numbers} | {result['processor_seconds']:.0f} |"
+
+    return row
+
+
 _CALIBRATION, _REPRODUCING = "docs/calibration.md", "docs/reproducing.md"
 CLAIMS = (
     Claim(_CALIBRATION, "mcmc", _bounds_of_mcmc),
@@ -177,6 +194,7 @@ CLAIMS = (
     Claim(
         _CALIBRATION, "mcmc", _row_of_mcmc(("variational", 10), "10 frequencies, q(W) (own theta)")
     ),
+    *(Claim(_CALIBRATION, "check", _row_of_check(data)) for data in ("yacht", "energy", "boston")),
     *(Claim(_REPRODUCING, "depth", _row_of_depth(n)) for n in (2, 10, 20, 30)),
     *(
         Claim(_REPRODUCING, "omega", _row_of_omega(omega))

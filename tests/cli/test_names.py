@@ -6,8 +6,10 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+from bochner.cli import landscape, landscape_pictures
 from tests.cli.conftest import SMALL
 
 TARGET = "[/b]"
@@ -100,8 +102,12 @@ def test_errors_and_warnings_quote_names_harmlessly(call, hostile, tmp_path):
 
 def test_the_demo_names_its_folder_as_it_is(call, tmp_path, monkeypatch):
     demo = sys.modules["bochner.cli.demo"]
-    for part in ("_table", "_digits", "_step"):
-        monkeypatch.setattr(demo, part, lambda *arguments: {"[/model]": {"rmse": 1.0}})
+    scores = dict.fromkeys(demo._HEADINGS, 1.0)
+    table = pa.table({"height": [1.0, 2.0, 3.0], "east": [1.0, 2.0, 4.0]})
+    monkeypatch.setattr(landscape.Landscape, "table", table)
+    monkeypatch.setattr(landscape, "all_scores", lambda *_: {"[/model]": scores})
+    monkeypatch.setattr(landscape_pictures, "draw", lambda *_: None)
+    monkeypatch.setattr(demo, "_write_page", lambda *_: None)
     printed = call("demo", "-o", tmp_path / "[red]plots", "--quiet").output
     assert "[red]plots/" in printed.replace("\n", "")
     assert "[/model]" in printed

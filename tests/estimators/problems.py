@@ -40,3 +40,10 @@ def classes(n=150, n_classes=3, seed=0):
     angle = np.arctan2(X[:, 1], X[:, 0]) / (2 * np.pi) + 0.5
     index = np.minimum((angle * n_classes).astype(int), n_classes - 1)
     return X, np.array(["blue", "green", "red", "white"])[index]
+
+
+def step_function(n: int, seed: int):
+    """Noisy points of a step from 0 to 1 at zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, 1))
+    return X, np.where(X[:, 0] > 0, 1.0, 0.0) + 0.02 * rng.normal(size=n)

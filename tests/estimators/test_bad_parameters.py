@@ -110,3 +110,12 @@ def test_degree_zero_arc_cosine_is_refused_where_it_cannot_be_learned():
 def test_an_unknown_parameter_is_refused_by_python():
     with pytest.raises(TypeError, match="n_layer"):
         DeepGPRegressor(n_layer=3)
+
+
+@pytest.mark.parametrize("objective", ["elbo", "predictive", "evidence"])
+@pytest.mark.parametrize("n_rows", [100, 100_000])
+def test_an_objective_alone_needs_no_other_setting(objective, n_rows):
+    situation = Situation(n_rows, 3, classification=False, asked={"objective": objective})
+    values = {**PRESETS["auto"](situation), "preset": "auto", "max_seconds": None, "seed": 0}
+    found = Config.checked(values | {"objective": objective}, ["heteroscedastic"])
+    assert found.objective == objective

@@ -5,6 +5,7 @@ from bochner import Deep, DeepGPRegressor
 from bochner.fitting.held_out import HeldOutRows
 from bochner.fitting.judging import mnll_of
 from bochner.fitting.rows import Rows
+from bochner.members import updating
 from tests.clocks import steady_clock
 from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
@@ -70,16 +71,19 @@ def test_warm_start_leaves_open_what_the_preset_would_choose_otherwise_for_more_
     assert model.fit(many, many[:, 0]).config_["n_random_features"] == n_rf
 
 
-def test_partial_fit_keeps_the_first_scaling_and_counts_all_weight():
+def test_partial_fit_keeps_the_first_scaling_and_counts_all_weight(monkeypatch):
     model = deep_regressor(**SHORT).partial_fit(X[:50], Y[:50])
-    inputs, targets = model.fitted_.deep.input_scaling, model.fitted_.deep.target_scaling
+    before = model.fitted_
+    inputs, targets = before.deep.input_scaling, before.deep.target_scaling
     model.partial_fit(X[50:100] * 2, Y[50:100] + 100, sample_weight=np.full(50, 2.0))
     assert model.total_weight_ == 150.0
     assert model.fitted_.deep.input_scaling is inputs
     assert model.fitted_.deep.target_scaling is targets
-    assert model.n_steps_ == 80
-    model.partial_fit(X[:1], Y[:1])
-    assert model.total_weight_ == 151.0
+    assert (model.n_steps_, before.deep.n_steps) == (80, 40)
+    monkeypatch.setattr(updating, "_LEAST_STEPS", 30)
+    model.update(X[:1], Y[:1])
+    assert model.total_weight_ == model.fitted_.deep.total_weight == 151.0
+    assert (model.n_steps_, model.config_["max_steps"]) == (110, 40)
 
 
 def test_partial_fit_takes_classes_that_have_not_come_yet():

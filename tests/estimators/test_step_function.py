@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bochner import Deep, DeepGPClassifier, DeepGPRegressor, datasets
-from bochner.cli.demo import step_function
+from tests.estimators.problems import step_function
 
 GRID = np.linspace(-1.9, 1.9, 381)[:, None]
 TRUTH = (GRID[:, 0] > 0).astype(float)

@@ -111,7 +111,15 @@ def test_all_that_a_model_is_made_of_is_stored():
             "unseen",
         },
         DensityPart: {"name", "landmarks", "cells", "shapes", "weights", "left_out", "unseen"},
-        ClassPart: {"name", "kind", "functions", "frequencies", "temperature", "left_out"},
+        ClassPart: {
+            "name",
+            "kind",
+            "functions",
+            "frequencies",
+            "temperature",
+            "strength",
+            "left_out",
+        },
         NoiseModel: {"process", "process_parameters", "deviation", "level"},
     }
     for kind, expected in names.items():

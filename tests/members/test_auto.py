@@ -149,20 +149,11 @@ def test_mixtures_refuse_what_only_a_deep_model_can_do(members, settings, messag
         DeepGPRegressor(members, **settings).fit(*curve(20))
 
 
-def test_further_rows_are_for_a_deep_model_alone():
-    X, y = curve(20)
-    for members in (Linear(), [("deep", Deep())]):
-        with pytest.raises(ValueError, match="only a deep model alone learns from further rows"):
-            DeepGPRegressor(members).partial_fit(X, y)
-
-
-def test_further_rows_begin_a_deep_model_in_the_place_of_a_mixture():
-    X, y = curve(20)
-    model = DeepGPRegressor([("linear", Linear())], random_state=0).fit(X, y)
-    settings = {"max_steps": 3, "n_layers": 1, "n_random_features": 4, "n_mc_predict": 4}
-    model.set_params(members=Deep(**settings))
-    with pytest.warns(UserWarning, match="a deep model begins with these"):
-        model.partial_fit(X[:10], y[:10])
-    assert model.total_weight_ == 10
-    model.partial_fit(X[10:], y[10:])
-    assert (model.total_weight_, model.n_steps_) == (20, 6)
+def test_further_rows_are_for_every_kind_of_member():
+    X, y = curve(30)
+    first = DeepGPRegressor([("linear", Linear())], random_state=0).partial_fit(X[:20], y[:20])
+    assert [one["name"] for one in first.members_] == ["linear, as it is", "linear, Yeo-Johnson"]
+    first.partial_fit(X[20:], y[20:])
+    assert first.total_weight_ == 30
+    at_once = DeepGPRegressor([("linear", Linear())], random_state=0).fit(X[:20], y[:20])
+    np.testing.assert_array_equal(first.predict(X), at_once.update(X[20:], y[20:]).predict(X))

@@ -8,15 +8,16 @@ import pytest
 
 from bochner.report import report_page, write_report
 from tests.estimators import problems
-from tests.report.conftest import HOSTILE
+from tests.report.conftest import HOSTILE, with_effects
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 
 SECTIONS = {
-    "regressor": "metrics notes predictions calibration learning shares worst data configuration",
-    "classifier": "metrics notes confusions calibration confidence learning shares worst data configuration",
-    "stack": "metrics notes members predictions calibration shares worst data configuration",
+    "regressor": "metrics notes predictions calibration residuals learning shares effects worst data configuration",
+    "classifier": "metrics notes confusions calibration confidence learning shares effects worst data configuration",
+    "stack": "metrics notes members predictions calibration residuals shares effects worst data configuration",
 }
+DRAWINGS = {"regressor": 5 + 3, "classifier": 4 + 2, "stack": 4 + 3}
 # Sizes of what must be seen, how much each drawing holds, and whether anything sticks out.
 MEASURE = """
 const size = element => { const box = element.getBoundingClientRect(); return [box.width, box.height]; };
@@ -57,7 +58,8 @@ def page(request, tmp_path_factory):
     rows = problems.classes() if request.param == "classifier" else problems.numbers()
     names = [HOSTILE, "a rather long name of an input, " * 5, "w" * 200][: rows[0].shape[1]]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_report(path, report_page(model, *rows, columns=names, source=HOSTILE))
+    page = with_effects(report_page, model, *rows, columns=names, source=HOSTILE)
+    write_report(path, page)
     return request.param, path.as_uri()
 
 
@@ -90,7 +92,7 @@ def test_page_renders_alone_at_every_width(browser, page, width, scheme):
     assert found["title"] == f"Report: {HOSTILE}"
     assert [name for name, *_ in found["sections"]] == SECTIONS[kind].split()
     assert all(min(size) > 0 for _, *size in found["sections"])
-    assert len(found["drawings"]) == (3 if kind == "stack" else 4)
+    assert len(found["drawings"]) == DRAWINGS[kind]
     assert all(min(size) > 100 for size in found["drawings"])
     assert all(count > 10 for count in found["drawn"])
     assert found["unresolved"] == 0

@@ -8,24 +8,28 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from bochner import Deep, DeepGPRegressor, Linear
-from bochner.fitting.sources import encoded_matrix
-from bochner.report import render_page, report_data, report_page, write_report
+from bochner.report import render_page, rendering, report_data, report_page, write_report
 from bochner.report.regression import N_CHOSEN
 from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
-from tests.report.conftest import HOSTILE
+from tests.report.conftest import HOSTILE, with_effects
 
 
 @pytest.fixture(scope="module")
 def numbers(regressor):
-    return report_data(regressor, *problems.numbers(seed=1), columns=["a", "b", "c"], source="t")
+    return with_effects(
+        report_data, regressor, *problems.numbers(seed=1), columns=["a", "b", "c"], source="t"
+    )
 
 
 @pytest.fixture(scope="module")
 def classes(classifier):
-    return report_data(classifier, *problems.classes(seed=1), source="t", target="color")
+    return with_effects(
+        report_data, classifier, *problems.classes(seed=1), source="t", target="color"
+    )
 
 
 class Page(html.parser.HTMLParser):
@@ -60,15 +64,17 @@ class Page(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def stacked(stack):
-    return report_data(stack, *problems.numbers(seed=1), source="t")
+    return with_effects(report_data, stack, *problems.numbers(seed=1), source="t")
 
 
 @pytest.fixture(scope="module")
 def stacked_classes(stack_of_classes):
-    return report_data(stack_of_classes, *problems.classes(seed=1), source="t")
+    return with_effects(report_data, stack_of_classes, *problems.classes(seed=1), source="t")
 
 
-KINDS = ["numbers", "classes", "stacked", "stacked_classes"]
+# Of the model, and an effect of each input; only deep models have a learning curve.
+DRAWINGS = {"numbers": 5 + 3, "classes": 4 + 2, "stacked": 4 + 3, "stacked_classes": 3 + 2}
+KINDS = list(DRAWINGS)
 
 
 def test_rows_of_the_fit_are_known_again_and_the_title_has_no_folder():
@@ -99,7 +105,7 @@ def test_page_is_whole_names_no_host_and_runs_no_script(task, request):
     parsed = Page(page)
     assert len(parsed.ids) == len(set(parsed.ids))
     assert set(parsed.references) <= set(parsed.ids)
-    assert parsed.elements.count("svg") == (3 if task.startswith("stacked") else 4)
+    assert parsed.elements.count("svg") == DRAWINGS[task]
     assert not {"script", "img", "iframe", "object"} & set(parsed.elements)
 
 
@@ -111,7 +117,9 @@ def test_the_same_data_give_the_same_page(task, request):
 
 def test_metrics_are_those_of_the_estimator(regressor, numbers):
     found = {entry["name"]: entry["value"] for entry in numbers["metrics"]}
-    assert found == pytest.approx(regressor.evaluate(*problems.numbers(seed=1)))
+    X, y = problems.numbers(seed=1)
+    beside = {"mae": np.mean(np.abs(y - regressor.predict(X))), "r_squared": regressor.score(X, y)}
+    assert found == pytest.approx(regressor.evaluate(X, y) | beside)
 
 
 def test_constant_prediction_of_numbers_is_their_mean_and_deviation(numbers):
@@ -186,8 +194,8 @@ def test_inputs_of_a_table_are_its_own_columns():
     frame.loc[:5, "size"] = np.nan
     frame["price"] = 2 * size + (color == "red") + 0.1 * generator.normal(size=60)
     model = DeepGPRegressor(Linear(), random_state=0).fit(frame, "price")
-    X = encoded_matrix(model.fitted_.reader, frame.drop(columns="price"))
-    data = report_data(model, X, frame["price"])
+    data = report_data(model, frame, "price")
+    assert data["target"]["name"] == "price"
     found = {entry["name"]: entry for entry in data["inputs"]}
     assert list(found) == ["size", "color", "sold"]
     assert sum(entry["share"] for entry in found.values()) == pytest.approx(1.0)
@@ -212,6 +220,34 @@ def test_worst_rows_have_the_lowest_log_density(regressor, numbers):
     assert first["observed"] == y[first["row"]]
     interval = regressor.predict_interval(X, coverage=0.9)[first["row"]]
     assert [first["low"], first["high"]] == pytest.approx(interval.tolist())
+
+
+def test_kinds_of_members_stand_beside_the_whole(stack, stacked):
+    X, y = problems.numbers(seed=1)
+    *kinds, whole = stacked["kinds"]
+    metrics = {entry["name"]: entry["value"] for entry in stacked["metrics"]}
+    assert [whole["error"], whole["mnll"]] == pytest.approx([metrics["rmse"], metrics["mnll"]])
+    assert sum(kind["weight"] for kind in kinds) == pytest.approx(1.0)
+    linear = next(kind for kind in kinds if kind["name"] == "linear")
+    alone = DeepGPRegressor(Linear(), random_state=0).fit(*problems.numbers())
+    assert linear["error"] == pytest.approx(alone.evaluate(X, y)["rmse"], rel=0.1)
+    assert "all together" in Page(render_page(stacked)).text
+
+
+def test_effects_are_those_of_the_explanation(stack, stacked):
+    explanation = stack.explain()
+    assert [effect["name"] for effect in stacked["effects"]] == list(explanation.columns)
+    first = stacked["effects"][0]
+    effect = explanation.effect(first["name"], 24)
+    for part in ("values", "mean", "low", "high"):
+        assert first[part] == pytest.approx(getattr(effect, part).tolist())
+
+
+def test_the_area_under_the_curve_is_scikit_learns(classifier, classes):
+    X, y = problems.classes(seed=1)
+    found = {entry["name"]: entry["value"] for entry in classes["metrics"]}
+    expected = roc_auc_score(y, classifier.predict_proba(X), multi_class="ovr", average="macro")
+    assert found["auc"] == pytest.approx(expected)
 
 
 def test_confusions_count_every_row(classifier, classes):
@@ -311,16 +347,18 @@ def test_many_classes_show_their_most_frequent_confusions(classes):
     assert "28.6%" in text
 
 
-def test_missing_matplotlib_is_named_with_its_remedy(numbers, monkeypatch):
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
+def test_a_missing_package_is_named_with_its_remedy(numbers, monkeypatch, package):
     original = builtins.__import__
 
-    def without_matplotlib(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
+    def without_package(name, *args, **kwargs):
+        if name.startswith(package):
             raise ImportError(name)
         return original(name, *args, **kwargs)
 
-    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
-    with pytest.raises(ImportError, match="pip install matplotlib"):
+    monkeypatch.setattr(builtins, "__import__", without_package)
+    rendering._environment.cache_clear()
+    with pytest.raises(ImportError, match="pip install"):
         render_page(numbers)
 
 

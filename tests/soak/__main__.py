@@ -65,11 +65,12 @@ def _run(seed: int, number: int) -> dict:
     )  # fmt: skip
     try:
         output, errors = process.communicate(timeout=_SECONDS_A_CASE)
-        told = json.loads(output.splitlines()[-1])
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        told = _wrong(number, f"more than {_SECONDS_A_CASE} seconds")
+        output, errors = process.communicate()
+        errors = f"more than {_SECONDS_A_CASE} seconds; {errors}"
+    try:
+        told = json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
         told = _wrong(number, f"ended with {process.returncode}: {errors[-1500:]}")
     return told | {"seconds": time.monotonic() - began}

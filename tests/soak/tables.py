@@ -45,7 +45,8 @@ def random_table(r: random.Random) -> RandomTable:
     kinds = TARGETS[task] if is_plain else TARGETS[task] + ODD_TARGETS[task]
     columns[TARGET] = r.choice(kinds)(r, generator, signal)
     frame = pd.DataFrame(columns)
-    return RandomTable(frame[r.sample(list(frame), len(frame.columns))], task, is_plain)
+    order = r.sample(list(frame), len(frame.columns))
+    return RandomTable(frame.reindex(columns=order), task, is_plain)
 
 
 # Columns.

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from bochner.cli.calibrate import calibrate
 from bochner.cli.check import check
 from bochner.cli.common import EXIT_CODES
 from bochner.cli.compare import compare
@@ -18,6 +19,7 @@ from bochner.cli.info import info
 from bochner.cli.predict import predict
 from bochner.cli.report import report
 from bochner.cli.sample import sample
+from bochner.cli.update import update
 from bochner.version import __version__
 
 app = typer.Typer(
@@ -30,7 +32,7 @@ app = typer.Typer(
     epilog=EXIT_CODES,
 )
 for function in (
-    fit, predict, evaluate, cv, compare, report, explain, check, info, sample, export, demo,
+    fit, predict, evaluate, calibrate, update, cv, compare, report, explain, check, info, sample, export, demo,
 ):  # fmt: skip
     app.command()(function)
 app.add_typer(datasets, name="datasets")

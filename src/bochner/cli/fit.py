@@ -20,6 +20,7 @@ from bochner.cli.fit_flags import (
     Decimal,
     Device,
     Encoding,
+    Folds,
     Groups,
     HelpAll,
     Ignore,
@@ -54,6 +55,7 @@ def fit(
     ignore: Ignore = None,
     groups: Groups = None,
     time: Time = None,
+    folds: Folds = None,
     members: Members = None,
     max_seconds: MaxSeconds = None,
     config: Config = None,
@@ -194,6 +196,8 @@ def fit(
     except Exception as error:
         _say_how_to_resume(error)
         raise
+    if folds is not None:
+        estimator.cross_fit(source, column, folds)
     if place is None:
         return
     note(f"Writing {place.path}.", quiet or place.is_standard_output)

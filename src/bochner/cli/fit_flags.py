@@ -50,6 +50,10 @@ Groups = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column whose rows of one value are left out together."),
 ]
+Folds = Annotated[
+    int | None,
+    further(min=2, help="Fit anew without each of so many folds, for `predict --method cross`."),
+]
 Time = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column by which later rows judge earlier ones."),

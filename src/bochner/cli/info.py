@@ -27,6 +27,7 @@ def info(model: ModelPath, as_json: AsJson = False, quiet: Quiet = False) -> Non
         "numbers": sum(array.size for array in arrays.values()),
         "training_rows_held": fitted.n_rows_held,
         "rows": round(fitted.total_weight),
+        "calibrated": None if fitted.calibration is None else fitted.calibration.in_words(),
         "seed": estimator.random_state,
         **(standings(fitted) if as_json else in_a_line(fitted)),
     }

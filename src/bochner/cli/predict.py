@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bochner.cli.calibrate import values_of_groups
 from bochner.cli.common import AsJson, ModelPath, Quiet, Seed, TablePath, command, load_model, show
 from bochner.cli.progress import counted
 from bochner.cli.writing import open_output, table_output, without_formulas
@@ -28,6 +29,17 @@ def predict(
     draws: Annotated[
         int | None, typer.Option(min=1, help="Functions drawn; as at the fit by default.")
     ] = None,
+    method: Annotated[
+        str, typer.Option(help="Of the interval: model, or cross after `fit --folds`.")
+    ] = "model",
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of groups, for a model calibrated by groups."),
+    ] = None,
+    novelty: Annotated[
+        bool,
+        typer.Option("--novelty", help="Add how far each row is from the training rows, 0 to 1."),
+    ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Column of TABLE to copy; repeat. all copies all."),
@@ -51,6 +63,8 @@ def predict(
 ) -> None:
     """Predict each row of TABLE: mean, std and interval, or class and one probability a class.
 
+    A calibrated model of classes adds the set of classes that holds the right one as often as --coverage says.
+
     The table is read, predicted and written a part at a time, whatever its size.
     """
     place = table_output(output, {"MODEL": model, "TABLE": table})
@@ -67,7 +81,7 @@ def predict(
 
     if draws is not None:
         fitted.fitted_ = with_draws(fitted.fitted_, draws)
-    columns = predictions.columns_of(fitted, coverage, levels)
+    columns = predictions.columns_of(fitted, coverage, levels, method)
     if place.path.suffix == ".parquet":
         digits = predictions.ALL_DIGITS
     n_rows = 0
@@ -79,7 +93,12 @@ def predict(
             quiet or place.is_standard_output,
         ):
             kept = predictions.kept_columns(keep or [], batch, table)
-            found = columns(X)
+            labels = None if groups is None else values_of_groups(batch, groups, table)
+            found = columns(X, labels)
+            if method != "model":
+                found |= predictions.crossed(fitted, X, batch, coverage)
+            if novelty:
+                found["novelty"] = fitted.novelty(X)
             if samples:
                 found |= predictions.drawn(fitted, X, samples, seed, n_rows)
             found = predictions.shortened(found, digits)

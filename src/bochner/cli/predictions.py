@@ -9,7 +9,7 @@ import pyarrow as pa
 
 ALL_DIGITS = 17
 _DIGITS_OF_STD = 3
-_ALL = "all"
+_ALL, _BETWEEN = "all", "|"
 
 Columns = dict[str, Any]
 
@@ -31,20 +31,26 @@ def levels_of(text: str | None) -> list[float]:
     return levels
 
 
-def columns_of(model: Any, coverage: float, levels: list[float]) -> Callable[[np.ndarray], Columns]:
-    """Give what predicts the columns of encoded rows, for the task of the model."""
+def columns_of(
+    model: Any, coverage: float, levels: list[float], method: str = "model"
+) -> Callable[[np.ndarray, list[Any] | None], Columns]:
+    """Give what predicts the columns of encoded rows in groups, if there are some, for the task of the model."""
     if hasattr(model, "classes_"):
         if levels:
             raise ValueError("--quantiles is for regression; this model predicts classes.")
-        return functools.partial(_of_classes, model)
+        if method != "model":
+            raise ValueError("--method is for regression; this model predicts classes.")
+        return functools.partial(_of_classes, model, coverage)
     if model.n_targets_ > 1:
         raise ValueError("the model has several targets; predict with it in Python.")
     return functools.partial(_of_numbers, model, coverage, levels)
 
 
-def _of_numbers(model: Any, coverage: float, levels: list[float], X: np.ndarray) -> Columns:
+def _of_numbers(
+    model: Any, coverage: float, levels: list[float], X: np.ndarray, groups: Any
+) -> Columns:
     ends = [(1 - coverage) / 2, (1 + coverage) / 2]
-    found = model.predict_summary(X, [*ends, *levels])
+    found = model.predict_summary(X, [*ends, *levels], groups=groups)
     quantiles = found["quantiles"]
     named = {f"q{level:g}": quantiles[:, 2 + i] for i, level in enumerate(levels)}
     return {
@@ -56,14 +62,26 @@ def _of_numbers(model: Any, coverage: float, levels: list[float], X: np.ndarray)
     }
 
 
-def _of_classes(model: Any, X: np.ndarray) -> Columns:
+def crossed(model: Any, X: np.ndarray, batch: pa.RecordBatch, coverage: float) -> Columns:
+    """Predict intervals by fits without each fold, which encode the rows each in its own way."""
+    rows = X if model.fitted_.encoder is None else pa.Table.from_batches([batch])
+    ends = model.predict_interval(rows, coverage, method="cross")
+    return {"lower": ends[:, 0], "upper": ends[:, 1]}
+
+
+def _of_classes(model: Any, coverage: float, X: np.ndarray, groups: Any) -> Columns:
     probabilities = model.predict_proba(X)
     labels = model.classes_.tolist()
     chosen = [labels[i] for i in probabilities.argmax(axis=1)]
-    return {
+    found: Columns = {
         "class": chosen,
         **{f"probability_{label}": probabilities[:, i] for i, label in enumerate(labels)},
     }
+    if model.fitted_.calibration is not None or groups is not None:
+        sets = model.predict_set(X, coverage, groups=groups)
+        names = np.array([str(label) for label in labels], dtype=object)
+        found["set"] = [_BETWEEN.join(names[row]) for row in sets]
+    return found
 
 
 def drawn(model: Any, X: np.ndarray, n_samples: int, seed: int, first_row: int) -> Columns:

@@ -1,7 +1,6 @@
 """What both estimators share: parameters, the way to a fit, drawn functions, saving."""
 
 import contextlib
-import dataclasses
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +11,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bochner.estimators.calibrated import CalibratedMixin
 from bochner.estimators.explained import ExplainedMixin
 from bochner.estimators.found import FoundMixin
 from bochner.estimators.functions import DrawnFunction
+from bochner.estimators.learning_on import LearningOnMixin
 from bochner.estimators.parameters import Parameters
 from bochner.estimators.plots import PlotsMixin
 from bochner.estimators.rows_in import RowsInMixin
@@ -31,14 +32,22 @@ from bochner.fitting.sources import (
 )
 from bochner.fitting.splits import AbstractSplit, split_of
 from bochner.fitting.task import AbstractTask
-from bochner.members.fit import Form, fit, fit_large, fit_rows_to_come
+from bochner.members.fit import Form, fit, fit_large
 from bochner.members.fitted import Fitted
+from bochner.members.novelty import novelty
 from bochner.system.saving import ModelFileError
 from bochner.tables.encoding import Encoder
 
 
 class BaseDeepGP(
-    RowsInMixin, PlotsMixin, ExplainedMixin, FoundMixin, Parameters, metaclass=ABCMeta
+    RowsInMixin,
+    PlotsMixin,
+    ExplainedMixin,
+    CalibratedMixin,
+    FoundMixin,
+    Parameters,
+    LearningOnMixin,
+    metaclass=ABCMeta,
 ):
     """The way to a fit, and what regression and classification predict alike."""
 
@@ -203,21 +212,6 @@ class BaseDeepGP(
     def _weights_of(self, y: np.ndarray, task: AbstractTask) -> np.ndarray:
         return np.ones(len(y))
 
-    def _fit_more(self, X: Any, y: Any, sample_weight: Any, task: AbstractTask | None) -> Self:
-        before = self.fitted_ if hasattr(self, "fitted_") else None
-        X, y = self._read_if_named(X, y, gaps=False)
-        if before is None:
-            X, form = self._learned_inputs(X)
-        else:
-            X = self._matrix(X, before.reader, gaps=False)
-            form = Form(before.encoder, before.names, before.target)
-        if task is None:
-            task = self._task_of(y, X) if before is None else before.task
-        rows = Rows(X, task.targets(y, X), self._weights(y, sample_weight, X))
-        asked = dataclasses.replace(self._asked(), goes_on=True)
-        with asked.session.on_device():
-            return self._with(fit_rows_to_come(self.members, asked, before, rows, task, form))
-
     def prepared(self, X: Any, y: Any) -> tuple[Asked, Rows, AbstractTask, Form]:
         """Check arrays for a fit, for those who fit in their own way: what is asked, rows, task and form."""
         X, form = self._learned_inputs(X)
@@ -273,6 +267,18 @@ class BaseDeepGP(
     @abstractmethod
     def scores(self, X: Any, y: Any) -> Any:
         """Sum up how good predictions are; the sums of parts of a table add up to those of the whole."""
+
+    def novelty(self, X: Any) -> np.ndarray:
+        """Tell how far each row is from the training rows: from 0, where they say all, to 1, where they say nothing.
+
+        It is the share of the prior variance of the members' functions that the training rows leave open.
+
+        Args:
+            X: rows.
+        """
+        X = self._checked_inputs(X)
+        with self.on_device():
+            return novelty(self.fitted_, X)
 
     def _samples(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         check_whole_number("n_samples", n_samples)

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
 
 from bochner.estimators.base import BaseDeepGP
+from bochner.estimators.calibrated import check_groups, groups_of
 from bochner.fitting.inputs import (
     check_labels,
     check_number_of_classes,
@@ -17,6 +19,7 @@ from bochner.fitting.inputs import (
 from bochner.fitting.names import naming_what_was_meant
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
+from bochner.members.conformal import class_sets
 from bochner.prediction.scores import ClassificationScores
 
 
@@ -132,9 +135,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "DeepGPClassifier":
-        """Learn from further rows with a deep model, with the scaling of the first call.
-
-        Each call trains for the whole budget.
+        """Fit at the first call, and `update` at further ones: scikit-learn's name for it.
 
         Args:
             X: further rows.
@@ -148,7 +149,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
                 np.asarray(y) if classes is None else np.asarray(classes),
                 remedy="Name all classes in `classes`.",
             )
-        return self._fit_more(X, y, sample_weight, task)
+        return self._fit_or_update(X, y, sample_weight, task)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probability of each class, in the order of `classes_`.
@@ -170,6 +171,27 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, groups: Any = None) -> np.ndarray:
+        """Predict which classes are plausible: the most probable ones that together have the coverage, one at least.
+
+        They carry a guarantee after `calibrate`, and none before.
+
+        Args:
+            X: rows to predict.
+            coverage: probability that the class is among them.
+            groups: the group of each row, for sets calibrated by group, or the name of its column in a table.
+
+        Returns:
+            Truth values, a column for each class in the order of `classes_`.
+        """
+        if not 0 < coverage < 1:
+            raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
+        check_is_fitted(self)
+        labels = groups_of(self.fitted_.reader, X, groups)
+        probabilities = self.predict_proba(X)
+        check_groups(labels, len(probabilities))
+        return class_sets(self.fitted_.calibration, probabilities, coverage, labels)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw classes from the predictive distribution, samples along the last axis.

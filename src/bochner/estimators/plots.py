@@ -61,12 +61,12 @@ class PlotsMixin:
         bound = -np.array([record["elbo"] for record in self.history_]) / self.trained_weight_  # pyright: ignore[reportAttributeAccessIssue]
         ax.plot(steps, bound, color=_BLUE, label="negative bound a row")
         judged = [r for r in self.history_ if r["held_out_mnll"] is not None]
+        mnll = np.array([r["held_out_mnll"] for r in judged], float)
         if judged:
-            mnll = [r["held_out_mnll"] for r in judged]
             ax.plot([r["step"] for r in judged], mnll, color=_RED, label="held-out MNLL")
         # The first records can be orders of magnitude above the rest and would flatten it.
-        ends = bound[len(bound) // 10 :] if len(bound) > 10 else bound
-        low, high = float(np.min(ends)), float(np.max(ends))
+        ends = np.concatenate([values[len(values) // 10 :] for values in (bound, mnll)])
+        low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
         ax.set_ylim(low - 0.05 * (high - low) - 1e-3, high + 0.15 * (high - low) + 1e-3)
         ax.set_xlabel("step")
         ax.legend(frameon=False)

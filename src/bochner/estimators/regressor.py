@@ -5,11 +5,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from bochner.estimators.base import BaseDeepGP
+from bochner.estimators.calibrated import check_groups, groups_of
+from bochner.estimators.crossed import CrossedMixin
+from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
+from bochner.members.conformal import summary
 from bochner.members.distribution import PredictiveDistribution
 from bochner.prediction.scores import RegressionScores
 
@@ -17,7 +22,7 @@ _ENDS = (0.05, 0.95)
 _SAMPLES_FOR_CRPS = 200
 
 
-class DeepGPRegressor(RegressorMixin, BaseDeepGP):
+class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
     """Regression with honest uncertainty for raw tables, by deep and shallow Gaussian processes.
 
     By default the members that suit the size of the table are fitted, each predicts rows that it has left out, and
@@ -91,16 +96,14 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         return task
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepGPRegressor":
-        """Learn from further rows with a deep model, with the scaling of the first call.
-
-        Each call trains for the whole budget.
+        """Fit at the first call, and `update` at further ones: scikit-learn's name for it.
 
         Args:
             X: further rows.
             y: their targets.
             sample_weight: how often each row counts.
         """
-        return self._fit_more(X, y, sample_weight, None)
+        return self._fit_or_update(X, y, sample_weight, None)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predict the mean of y, and its standard deviation, noise included, if asked.
@@ -112,14 +115,17 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         found = self._summary(X, ())
         return (found["mean"], found["std"]) if return_std else found["mean"]
 
-    def predict_summary(self, X: Any, quantiles: Any = ()) -> dict[str, np.ndarray]:
+    def predict_summary(
+        self, X: Any, quantiles: Any = (), *, groups: Any = None
+    ) -> dict[str, np.ndarray]:
         """Predict `mean`, `std` and `quantiles` of y in one pass over the rows.
 
         Args:
             X: rows to predict.
             quantiles: levels between 0 and 1; without any there are no `quantiles`.
+            groups: the group of each row, for quantiles calibrated by group, or the name of its column in a table.
         """
-        found = self._summary(X, _checked_levels(quantiles))
+        found = self._summary(X, _checked_levels(quantiles), groups)
         return {name: found[name] for name in ("mean", "std", "quantiles") if name in found}
 
     def predict_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -131,25 +137,40 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         found = self._summary(X, ())
         return found["epistemic"], found["aleatoric"]
 
-    def predict_quantiles(self, X: Any, quantiles: Any) -> np.ndarray:
+    def predict_quantiles(self, X: Any, quantiles: Any, *, groups: Any = None) -> np.ndarray:
         """Predict quantiles of y, along the last axis.
 
         Args:
             X: rows to predict.
             quantiles: levels between 0 and 1.
+            groups: as in `predict_summary`.
         """
-        return self._summary(X, _checked_levels(quantiles))["quantiles"]
+        return self._summary(X, _checked_levels(quantiles), groups)["quantiles"]
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, method: str = "model", groups: Any = None
+    ) -> np.ndarray:
         """Predict central intervals of y: lower and upper end along the last axis.
+
+        They carry a guarantee after `calibrate`, and none before.
 
         Args:
             X: rows to predict.
             coverage: probability that y lies inside.
+            method: `"model"`, or `"cross"`: from fits without each fold (`cross_fit`). With `coverage` 1 - a these hold
+                y with a probability of at least 1 - 2 a, less `sqrt(2 / n)` at most for n training rows (Barber et al.,
+                2021), and of about 1 - a as a rule.
+            groups: as in `predict_summary`.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
-        return self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
+        check_choice("method", method, ["model", "cross"])
+        if method == "cross":
+            if groups is not None:
+                raise ValueError('`groups` are for `method="model"` after `calibrate`.')
+            return self._cross_interval(X, coverage)
+        ends = [(1 - coverage) / 2, (1 + coverage) / 2]
+        return self.predict_quantiles(X, ends, groups=groups)
 
     def predict_dist(self, X: Any) -> PredictiveDistribution:
         """Predict the whole distribution of y at each row: `mean`, `variance`, `cdf`, `ppf`, `log_prob`, `sample`.
@@ -161,12 +182,18 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         with self.on_device():
             return PredictiveDistribution(self._predictor_of(X).law(X), self.fitted_.seed)
 
-    def _summary(self, X: Any, levels: Any) -> dict[str, np.ndarray]:
+    def _summary(self, X: Any, levels: Any, groups: Any = None) -> dict[str, np.ndarray]:
+        check_is_fitted(self)
+        labels = groups_of(self.fitted_.reader, X, groups)
         X = self._checked_inputs(X)
+        check_groups(labels, len(X))
         with self.on_device():
-            found = self._predictor_of(X).summary(X, levels)
+            calibration = self.fitted_.calibration
+            found = summary(self._predictor_of(X), calibration, X, levels, labels)
         found["std"] = np.sqrt(found["epistemic"] + found["aleatoric"])
-        self._warn_unless_finite(*found.values())
+        # Calibrated quantiles are infinite where rows are too few for finite ones.
+        calibrated = {"quantiles"} if self.fitted_.calibration is not None else set()
+        self._warn_unless_finite(*(v for name, v in found.items() if name not in calibrated))
         return {name: self._regression.shaped(values) for name, values in found.items()}
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
@@ -201,7 +228,7 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP):
         rows = self.checked_rows(X, y)
         with self.on_device():
             predictor = self._predictor_of(rows.X)
-            found = predictor.summary(rows.X, _ENDS)
+            found = summary(predictor, self.fitted_.calibration, rows.X, _ENDS)
             density = predictor.log_density(rows)
             key = key_for("sample", self.fitted_.seed)
             samples = predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)

@@ -68,6 +68,7 @@ class ClassPart:
         frequencies: of the classes in training rows.
         temperature: by which functions are divided.
         left_out: probabilities of the classes for each judged training row when it is left out.
+        strength: of the prior of the Dirichlet targets; None where there are none, or a file does not say.
     """
 
     name: str
@@ -76,6 +77,7 @@ class ClassPart:
     frequencies: Float[np.ndarray, " classes"]
     temperature: float
     left_out: Float[np.ndarray, "judged classes"]
+    strength: float | None = None
 
     def probabilities(self, rows: Rows) -> Float[np.ndarray, "n classes"]:
         """Compute the probability of each class at each row."""
@@ -256,7 +258,7 @@ class _Fitting:
             mean, variance = left[strength][:, own]
             temperature, p = choose_temperature(mean, variance, self.labels[own], self.weights[own])
             name = f"{kind}, strength {strength:g}"
-            made.append(ClassPart(name, kind, functions, share, temperature, p))
+            made.append(ClassPart(name, kind, functions, share, temperature, p, strength))
         return made
 
     def _learn(self, kernel, index, strength: float, effort: Effort) -> np.ndarray:

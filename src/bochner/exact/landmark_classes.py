@@ -127,5 +127,6 @@ def landmark_class_parts(
             )
             functions = LandmarkClassProcesses(tuple(processes), offsets)
             name = f"{kind}, strength {strength:g}"
-            parts.append(ClassPart(name, kind, functions, frequent.frequencies, temperature, left))
+            share = frequent.frequencies
+            parts.append(ClassPart(name, kind, functions, share, temperature, left, strength))
     return parts

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from bochner.exact import stored_classes
 from bochner.exact.classes import ClassPart, ClassProcesses
 from bochner.exact.densities import DensityPart
 from bochner.exact.kernels import AbstractKernel
@@ -50,7 +51,7 @@ _BUILDING_ERRORS = (
 )  # fmt: skip
 _FIELDS_OF_PARTS = {
     "regression": {"name", "of", "transform", "process", "noise", "noise_model", "tails"},
-    "classes": {"name", "of", "functions", "offsets", "frequencies", "temperature"},
+    "classes": stored_classes.FIELDS_OF_CLASSES,
     "density": _FIELDS_OF_DENSITIES,
 }
 _KINDS = set(get_args(Kind)) - {"density"}
@@ -166,8 +167,7 @@ class _Writer:
             "of": part.kind,
             "functions": None if functions is None else self.functions(functions.processes),
             "offsets": None if functions is None else functions.offsets.tolist(),
-            "frequencies": part.frequencies.tolist(),
-            "temperature": float(part.temperature),
+            **stored_classes.values_to_json(part),
         }
 
     def functions(self, processes: Sequence[Any]) -> int:
@@ -259,6 +259,8 @@ class _Reader:
         return taken(self.stored, kind, list)
 
     def part(self, place: int, stored: Any) -> AnyPart:
+        if isinstance(stored, dict) and stored.get("kind") == "classes":
+            stored = {**stored_classes.ADDED_LATER, **stored}
         kind, stored = object_of_kind(stored, _FIELDS_OF_PARTS, "a model")
         name = taken(stored, "name", str, lambda v: len(v) <= 200, "short")
         if kind == "density":
@@ -298,11 +300,8 @@ class _Reader:
         )
 
     def _class_part(self, name: str, of: Any, stored: dict[str, Any]) -> ClassPart:
-        frequencies = taken(stored, "frequencies", list, lambda v: len(v) >= 2, "two or more")
+        frequencies, temperature, strength = stored_classes.values_from_json(stored)
         n_classes = len(frequencies)
-        frequencies = numbers_from(frequencies, n_classes, 0.0, 1.0, "frequencies of classes")
-        if abs(np.sum(frequencies) - 1) > 1e-6:
-            raise ModelFileError("its frequencies of classes do not add up to one.")
         functions = None
         if stored["functions"] is not None:
             processes = self._several(stored, "functions", n_classes)
@@ -313,8 +312,8 @@ class _Reader:
             functions = (ClassProcesses if is_exact else LandmarkClassProcesses)(processes, offsets)
         elif stored["offsets"] is not None:
             raise ModelFileError("it holds offsets of functions that it has not.")
-        temperature = number_from(stored, "temperature", 0.01, 100.0)
-        return ClassPart(name, of, functions, frequencies, temperature, np.zeros((0, n_classes)))
+        left_out = np.zeros((0, n_classes))
+        return ClassPart(name, of, functions, frequencies, temperature, left_out, strength)
 
     def _several(self, stored: dict[str, Any], name: str, n: int) -> tuple[Any, ...]:
         processes = self.functions[self._place(stored, name, len(self.functions))]

@@ -126,7 +126,7 @@ def able_to_go_on(fit: DeepFit, asked: Asked) -> DeepFit:
     if asked.deep.objective == "evidence":
         raise ValueError(
             '`objective="evidence"` keeps the exact posterior of the last layer for the rows of one `fit`, and can '
-            'go on neither by `partial_fit` nor by `warm_start`: use `objective="elbo"`.'
+            'go on neither by `partial_fit` nor `update` nor `warm_start`: use `objective="elbo"`.'
         )
     members = [unconditioned(one) for one in fit.model.each()[:: fit.config.n_conditioned]]
     model = members[0] if len(members) == 1 else Members.of(members)

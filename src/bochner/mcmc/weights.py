@@ -22,12 +22,6 @@ from bochner.posteriors.gaussians import FactorizedGaussian
 from bochner.prediction.statistics import Posterior
 from bochner.training import Stage, trainable
 
-_MOST_PARTS = 10
-
-
-def silent(text: str) -> None:
-    """Tell nobody of progress."""
-
 
 @dataclasses.dataclass(frozen=True)
 class WeightDraws:
@@ -80,7 +74,6 @@ def sample_weights(
     theta_center: DeepGP | None = None,
     theta_deviation: float = 1.0,
     max_doublings: int = 10,
-    tell: Callable[[str], object] = silent,
     key: PRNGKeyArray,
 ) -> WeightDraws:
     """Draw W from `p(W | X, Y, Omega, theta)` with NUTS, whatever the depth and the likelihood.
@@ -102,7 +95,6 @@ def sample_weights(
         theta_center: model whose theta is the center of theta's prior, such as the one that training started from.
         theta_deviation: standard deviation of theta's prior.
         max_doublings: a trajectory has at most two to this power leapfrog steps.
-        tell: is given lines of progress.
         key: random key.
 
     Example:
@@ -135,13 +127,7 @@ def sample_weights(
     start = (W, jax.tree.map(lambda leaf: jnp.repeat(leaf[None], n_chains, axis=0), theta))
     with jax.numpy_rank_promotion("allow"):
         (W, theta), info = _run_chains(
-            target,
-            start,
-            jax.random.split(key_run, n_chains),
-            n_samples,
-            n_warmup,
-            max_doublings,
-            tell,
+            target, start, jax.random.split(key_run, n_chains), n_samples, n_warmup, max_doublings
         )
     F = np.asarray(_evaluate(target.model, W, theta, X))
     return WeightDraws(
@@ -196,48 +182,27 @@ class _Info(NamedTuple):
     step_size: Array
 
 
-def _run_chains(target, start, keys, n_samples, n_warmup, max_doublings, tell):
-    """Run all chains side by side; draws come in parts, so that progress can be told between them."""
-    key_warmup, key_samples = jnp.unstack(jax.vmap(jax.random.split)(keys), axis=1)
-    tell(f"NUTS: {len(keys)} chains warm up for {n_warmup:,} steps.")
-    state, parameters = _warmed_up(target, start, key_warmup, n_warmup, max_doublings)
-    keys = jax.vmap(lambda key: jax.random.split(key, n_samples))(key_samples)
-    n_parts = max(n for n in range(1, _MOST_PARTS + 1) if n_samples % n == 0)
-    parts = []
-    for number, own in enumerate(jnp.split(keys, n_parts, axis=1), 1):
-        state, drawn = _drawn(target, state, parameters, own, max_doublings)
-        parts.append(jax.block_until_ready(drawn))
-        tell(f"NUTS: {number * own.shape[1]:,} of {n_samples:,} draws of each chain.")
-    positions, divergent, steps = jax.tree.map(lambda *own: jnp.concatenate(own, axis=1), *parts)
-    return positions, _Info(divergent, steps, parameters["step_size"])
+@functools.partial(jax.jit, static_argnames=("n_samples", "n_warmup", "max_doublings"))
+def _run_chains(target, start, keys, n_samples, n_warmup, max_doublings):
+    settings = {"max_num_doublings": max_doublings}
 
-
-@functools.partial(jax.jit, static_argnames=("n_warmup", "max_doublings"))
-def _warmed_up(target, start, keys, n_warmup, max_doublings):
     def one_chain(position, key):
+        key_warmup, key_samples = jax.random.split(key)
         adaptation: Any = blackjax.window_adaptation(
-            blackjax.nuts,
-            target,
-            adaptation_info_fn=_keep_nothing,
-            max_num_doublings=max_doublings,
+            blackjax.nuts, target, adaptation_info_fn=_keep_nothing, **settings
         )
-        return adaptation.run(key, position, n_warmup)[0]
-
-    return jax.vmap(one_chain)(start, keys)
-
-
-@functools.partial(jax.jit, static_argnames=("max_doublings",))
-def _drawn(target, states, parameters, keys, max_doublings):
-    def one_chain(state, parameters, keys):
-        nuts: Any = blackjax.nuts(target, **{**parameters, "max_num_doublings": max_doublings})
+        (state, parameters), _ = adaptation.run(key_warmup, position, n_warmup)
+        nuts: Any = blackjax.nuts(target, **{**settings, **parameters})
 
         def step(state, key):
             state, info = nuts.step(key, state)
             return state, (state.position, info.is_divergent, info.num_integration_steps)
 
-        return jax.lax.scan(step, state, keys)
+        keys = jax.random.split(key_samples, n_samples)
+        _, (positions, divergent, steps) = jax.lax.scan(step, state, keys)
+        return positions, _Info(divergent, steps, parameters["step_size"])
 
-    return jax.vmap(one_chain)(states, parameters, keys)
+    return jax.vmap(one_chain)(start, keys)
 
 
 def _keep_nothing(*_: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,7 +19,7 @@ from bochner.fitting.settling import Asked
 from bochner.fitting.sources import Reader
 from bochner.fitting.splits import AbstractSplit
 from bochner.fitting.task import AbstractTask, Classification, Regression
-from bochner.fitting.training import fit_deep, fit_more, fit_stream, go_on
+from bochner.fitting.training import fit_deep, fit_stream, go_on
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, GAUSSIAN_NOISE
 from bochner.members.auto import Named as NamedMembers
 from bochner.members.fitted import Fitted
@@ -211,34 +210,15 @@ def fitted_alone(asked: Asked, deep: DeepFit, rows: Rows, form: Form) -> Fitted:
     return _fitted(fit_alone(asked, deep, None), deep.task, rows, asked, form)
 
 
-def fit_rows_to_come(
-    members: Any,
-    asked: Asked,
-    before: Fitted | None,
-    rows: Rows,
-    task: AbstractTask,
-    form: Form,
-) -> Fitted:
-    """Fit a deep model to the first rows of several calls, or train it further on the next."""
+def fit_first(members: Any, asked: Asked, rows: Rows, task: AbstractTask, form: Form) -> Fitted:
+    """Fit an estimator to the first rows of several calls; a deep model alone by the bound, which can go on."""
     chosen = chosen_members(members, asked)
     if not isinstance(chosen, Deep):
-        raise ValueError(
-            "only a deep model alone learns from further rows: use `members=Deep()`, or `fit` on all rows."
-        )
-    if before is not None and before.alone is None:
-        warnings.warn(
-            "the fitted mixture cannot learn from further rows, so a deep model begins with these: use "
-            "`members=Deep()` from the first, or `fit` on all rows.",
-            UserWarning,
-            stacklevel=4,
-        )
-    if before is None or before.alone is None:
-        asked = dataclasses.replace(asked, deep=chosen)
-        named = form.named(rows.X.shape[1])
-        _check_units(rows, named)
-        deep = fit_deep(asked, rows, task, named=named)
-    else:
-        deep = fit_more(asked, before.alone, rows)
+        return fit(members, asked, rows, task, form)
+    asked = dataclasses.replace(asked, deep=chosen, goes_on=True)
+    named = form.named(rows.X.shape[1])
+    _check_units(rows, named)
+    deep = fit_deep(asked, rows, task, named=named)
     return fitted_alone(asked, deep, rows, form)
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.sources import Reader
 from bochner.fitting.task import AbstractTask, Classification
+from bochner.members.calibration import Calibration
+from bochner.members.cross import LeftOutScores
 from bochner.members.predictors import (
     AbstractPredictor,
     DeepClassifier,
@@ -36,6 +38,9 @@ class Fitted:
         background: some training rows, by which effects of columns are found.
         judging: how rows were chosen to be left out, in words; empty where at random.
         fingerprints: hashes by which training rows are known again; empty where not known.
+        calibration: scores of rows that no part of the fit has seen; None where there are none.
+        left_out: scores of training rows by fits without their folds; None where there are none.
+        fits: these fits, one a fold.
     """
 
     task: AbstractTask
@@ -51,6 +56,9 @@ class Fitted:
     background: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     judging: str = ""
     fingerprints: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, np.uint64))
+    calibration: Calibration | None = None
+    left_out: LeftOutScores | None = None
+    fits: tuple["Fitted", ...] = ()
 
     @property
     def deep(self) -> DeepFit | None:

@@ -102,6 +102,16 @@ class RegressorOverGaps(_OverGaps, AbstractRegressor):
             return Mixture(weights, laws)
         return Rounded(Mixture(weights, [one.law for one in laws]), lattice)
 
+    def cdf(self, rows: Rows):  # noqa: D102
+        gaps = np.asarray(np.isnan(rows.X).any(axis=1))
+        k, found = len(self.values), np.empty(rows.Y.shape)
+        Y, weights = np.repeat(rows.Y[gaps], k, axis=0), np.repeat(rows.weights[gaps], k)
+        copies = Rows(self._filled(rows.X[gaps]), Y, weights)
+        found[gaps] = self._apart(self.whole.cdf(copies)).mean(axis=1)
+        if not gaps.all():
+            found[~gaps] = self.whole.cdf(rows[~gaps])
+        return found
+
     def _mixed(self, X: Float[np.ndarray, "n d"], levels: np.ndarray) -> dict[str, np.ndarray]:
         each = self.whole.summary(self._filled(X), _LEVELS if len(levels) else ())
         each = {name: self._apart(values) for name, values in each.items()}

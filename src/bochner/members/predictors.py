@@ -20,6 +20,7 @@ from bochner.members.parts import AbstractPart, DeepPart, Function, RowsPart, de
 from bochner.members.whole_numbers import Rounded
 from bochner.prediction.statistics import (
     AbstractStatistic,
+    Distribution,
     Moments,
     Probabilities,
     Quantiles,
@@ -71,6 +72,10 @@ class AbstractRegressor(AbstractPredictor):
         self, X: Float[np.ndarray, "n d"], levels: Sequence[float] = ()
     ) -> dict[str, np.ndarray]:
         """Compute `mean`, `epistemic` and `aleatoric` variances and `quantiles` (levels along the last axis)."""
+
+    @abc.abstractmethod
+    def cdf(self, rows: Rows) -> Float[np.ndarray, "n targets"]:
+        """Compute the probability of targets up to those of the rows."""
 
     @abc.abstractmethod
     def law(self, X: Float[np.ndarray, "n d"]) -> Mixture | Rounded:
@@ -130,6 +135,11 @@ class DeepRegressor(_Deep, AbstractRegressor):
             scale, center = scaling.scale[None, :, None], scaling.center[None, :, None]
             summary["quantiles"] = found["quantiles"] * scale + center
         return summary
+
+    def cdf(self, rows: Rows):  # noqa: D102
+        scaled = self.fit.scaled(rows)
+        found = self.fit.posterior().map_rows(Distribution(), scaled.X, Y=scaled.Y)
+        return found.astype(np.float64)
 
     def law(self, X):  # noqa: D102
         likelihood = self.fit.config.likelihood
@@ -220,6 +230,11 @@ class StackRegressor(_Stack, AbstractRegressor):
             pieces.append(piece)
         return {name: np.concatenate([one[name] for one in pieces])[:, None] for name in pieces[0]}
 
+    def cdf(self, rows: Rows):  # noqa: D102
+        places = [slice(i, i + _CHUNK) for i in range(0, max(len(rows), 1), _CHUNK)]
+        found = [np.transpose(self.law(rows.X[piece]).cdf(rows.Y[piece].T)) for piece in places]
+        return np.concatenate(found)
+
     def log_density(self, rows: Rows):  # noqa: D102
         places = [slice(i, i + _CHUNK) for i in range(0, max(len(rows), 1), _CHUNK)]
         found = [self.law(rows.X[piece]).log_density(rows.Y[piece, 0]) for piece in places]
@@ -261,6 +276,10 @@ class SideBySide(AbstractRegressor):
     def summary(self, X, levels=()):  # noqa: D102
         found = [target.summary(X, levels) for target in self.targets]
         return {name: np.concatenate([one[name] for one in found], axis=1) for name in found[0]}
+
+    def cdf(self, rows: Rows):  # noqa: D102
+        found = [one.cdf(rows.target(i)) for i, one in enumerate(self.targets)]
+        return np.concatenate(found, axis=1)
 
     def log_density(self, rows: Rows):  # noqa: D102
         return np.sum(

@@ -15,6 +15,8 @@ from bochner.fitting.fingerprints import MOST
 from bochner.fitting.json_forms import classes_from, classes_to_json
 from bochner.fitting.storing import deep_to_stored
 from bochner.fitting.task import AbstractTask, Classification, Regression
+from bochner.members.calibration_storing import calibration_from_stored, calibration_to_stored
+from bochner.members.cross import LeftOutScores
 from bochner.members.fitted import Fitted
 from bochner.members.kinds import KINDS
 from bochner.members.parts import AbstractPart, AbstractStoredPart, DeepPart, RowsPart
@@ -33,9 +35,9 @@ from bochner.tables.encoding import Encoder
 
 _FIELDS = {
     "task", "d_in", "seed", "names", "encoder", "target", "standings", "summary", "total_weight", "predictor",
-    "judging",
+    "judging", "calibration", "left_out", "fits",
 }  # fmt: skip
-_ADDED_LATER = {"judging": ""}
+_ADDED_LATER: dict[str, Any] = {"judging": "", "calibration": None, "left_out": None, "fits": []}
 """Fields with what their absence says."""
 _MOST_TARGETS, _MOST_MEMBERS, _MOST_BACKGROUND = 10_000, 1_000, 1_000
 _LARGEST_TARGET = 1e150
@@ -50,6 +52,15 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
     arrays, predictor = _predictor_to_stored(fitted.predictor)
     arrays |= {"background": np.asarray(fitted.background, np.float64)}
     arrays |= {"fingerprints": fitted.fingerprints}
+    of_calibration, calibration = calibration_to_stored(fitted.calibration)
+    arrays |= of_calibration
+    fits = []
+    for number, fit in enumerate(fitted.fits):
+        own, described_fit = fitted_to_stored(fit)
+        arrays |= _prefixed(f"fit.{number}.", own)
+        fits.append(described_fit)
+    if fitted.left_out is not None:
+        arrays |= {"left_out.scores": fitted.left_out.scores, "left_out.fold": fitted.left_out.fold}
     described = {
         "task": _task_to_json(fitted.task),
         "d_in": fitted.d_in,
@@ -62,6 +73,9 @@ def fitted_to_stored(fitted: Fitted) -> tuple[Arrays, dict[str, Any]]:
         "total_weight": fitted.total_weight,
         "judging": fitted.judging,
         "predictor": predictor,
+        "calibration": calibration,
+        "left_out": None if fitted.left_out is None else {},
+        "fits": fits,
     }
     return arrays, described
 
@@ -103,6 +117,8 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
     seen = rest.pop("fingerprints", np.zeros(0, np.uint64))
     if seen.dtype != np.uint64 or seen.ndim != 1 or len(seen) > MOST:
         raise ModelFileError("its fingerprints are not some hashes of rows.")
+    left_out, fits = _left_out_from(rest, stored, task)
+    calibration = calibration_from_stored(rest, stored["calibration"], task)
     predictor = _predictor_from(rest, taken(stored, "predictor", dict), task, d_in)
     return Fitted(
         task=task,
@@ -120,7 +136,40 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
         background=background,
         judging=taken(stored, "judging", str),
         fingerprints=np.sort(seen),
+        calibration=calibration,
+        left_out=left_out,
+        fits=fits,
     )
+
+
+def _left_out_from(
+    arrays: Arrays, stored: dict[str, Any], task: AbstractTask
+) -> tuple[LeftOutScores | None, tuple[Fitted, ...]]:
+    """Take scores of left-out rows, and the fits without folds that gave them; these have none of their own."""
+    described = taken(stored, "fits", list, lambda v: len(v) <= _MOST_MEMBERS, "of few")
+    if stored["left_out"] is None and not described:
+        return None, ()
+    named(stored["left_out"], set(), "scores of rows left out")
+    if task.classification or not all(
+        isinstance(one, dict) and one.get("left_out") is None and not one.get("fits")
+        for one in described
+    ):
+        raise ModelFileError("its fits without folds are no such fits.")
+    fits = tuple(
+        fitted_from_stored(_own(arrays, f"fit.{number}."), one)
+        for number, one in enumerate(described)
+    )
+    scores = arrays.pop("left_out.scores", np.zeros(0))
+    fold = arrays.pop("left_out.fold", np.zeros(0))
+    if scores.dtype != np.float64 or scores.shape != (len(fold), task.n_columns):
+        raise ModelFileError("left_out.scores does not hold a number for each row and target.")
+    if not np.all(scores >= 0) or fold.dtype != np.int64 or fold.ndim != 1:
+        raise ModelFileError("its scores of rows left out are out of range.")
+    if not np.all((fold >= 0) & (fold < len(fits))):
+        raise ModelFileError("a row was left out by a fit that is not there.")
+    if any(one.task.n_columns != task.n_columns or one.task.classification for one in fits):
+        raise ModelFileError("its fits without folds have other targets.")
+    return LeftOutScores(scores, fold), fits
 
 
 def _task_to_json(task: AbstractTask) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
+from scipy.stats import rankdata
 
 N_BINS = 15
 """Bins of the expected calibration error."""
@@ -17,6 +18,32 @@ def rmse(y: Float[np.ndarray, "..."], mean: Float[np.ndarray, "..."]) -> float:
         3.0
     """
     return float(np.sqrt(np.mean((y - mean) ** 2)))
+
+
+def mae(y: Float[np.ndarray, "..."], mean: Float[np.ndarray, "..."]) -> float:
+    """Compute the mean absolute error.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.prediction.metrics import mae
+        >>> mae(np.array([0.0, 0.0]), np.array([3.0, -1.0]))
+        2.0
+    """
+    return float(np.mean(np.abs(y - mean)))
+
+
+def r_squared(y: Float[np.ndarray, " n"], mean: Float[np.ndarray, " n"]) -> float:
+    """Compute the share of the variance of targets that means explain; NaN where all targets are equal.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.prediction.metrics import r_squared
+        >>> r_squared(np.array([0.0, 2.0]), np.array([0.0, 1.0]))
+        0.5
+    """
+    if np.ptp(y) == 0:
+        return float("nan")
+    return float(1 - np.sum((y - mean) ** 2) / np.sum((y - np.mean(y)) ** 2))
 
 
 def mnll(log_prob: Float[np.ndarray, " n"]) -> float:
@@ -87,6 +114,29 @@ def brier(labels: Int[np.ndarray, " n"], probabilities: Float[np.ndarray, "n cla
     """
     truth = np.eye(probabilities.shape[1])[labels]
     return float(np.mean(np.sum((probabilities - truth) ** 2, axis=1)))
+
+
+def auc(labels: Int[np.ndarray, " n"], probabilities: Float[np.ndarray, "n classes"]) -> float:
+    """Compute the area under the receiver operating characteristic, averaged over classes against all others.
+
+    It is the share of pairs of a row of the class and another row in which the first has more of its probability; ties
+    count half. Classes that all rows or none have are left out; NaN where no class is left.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.prediction.metrics import auc
+        >>> p = np.array([0.1, 0.4, 0.3, 0.8])
+        >>> auc(np.array([0, 0, 1, 1]), np.column_stack([1 - p, p]))
+        0.75
+    """
+    found = []
+    for place in range(probabilities.shape[1]):
+        own = labels == place
+        n, n_others = int(np.sum(own)), int(np.sum(~own))
+        if n and n_others:
+            ranks = rankdata(probabilities[:, place])
+            found.append((np.sum(ranks[own]) - n * (n + 1) / 2) / (n * n_others))
+    return float(np.mean(found)) if found else float("nan")
 
 
 def calibration_bins(

@@ -158,6 +158,23 @@ class LogDensity(AbstractStatistic):
         return logsumexp(log_probs, axis=0) - jnp.log(len(log_probs))
 
 
+class Distribution(AbstractStatistic):
+    """Probability of targets up to the given ones: the mean over draws of the distribution function.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from bochner.likelihoods import Gaussian
+        >>> from bochner.prediction.statistics import Distribution, Draws
+        >>> draws = Draws.of(Gaussian.start(1), jnp.zeros((5, 1, 1)))
+        >>> Distribution()(draws, {"Y": jnp.zeros((1, 1))}).tolist()
+        [[0.5]]
+    """
+
+    def __call__(self, draws, columns):  # noqa: D102
+        Y = columns["Y"]
+        return jnp.mean(draws.map(lambda likelihood, F: likelihood.cdf(F, Y)), axis=0)
+
+
 class ExpectedLogLikelihood(AbstractStatistic):
     """Mean over draws of the log-likelihood: a row's part of the bound.
 

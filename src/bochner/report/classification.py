@@ -29,7 +29,7 @@ def class_findings(
         "target": {"classes": classes, "counts": confusions.sum(axis=1)},
         "metrics": [
             {"name": name, "value": value, "constant": constant[name]}
-            for name, value in measured.items()
+            for name, value in (measured | {"auc": metrics.auc(labels, probabilities)}).items()
         ],
         "confusions": confusions,
         "calibration": {"confidence": confidence, "accuracy": accuracy, "count": count},
@@ -61,5 +61,6 @@ def constant_metrics(counts: np.ndarray) -> dict[str, float | None]:
         "error_rate": float(1 - shares.max()),
         "mnll": float(-np.sum(shares * np.log(shares))),
         "brier": float(1 - np.sum(shares**2)),
+        "auc": 0.5,
         "ece": None,  # nothing is less telling, and nothing better calibrated
     }

@@ -13,7 +13,8 @@ from bochner.fitting.fingerprints import share_seen
 from bochner.members.chosen_law import law_in_words
 from bochner.members.fitted import Fitted
 from bochner.report.classification import class_findings
-from bochner.report.inputs import inputs_of, values_of_rows
+from bochner.report.inputs import effects_of, explanation_of, inputs_of, values_of_rows
+from bochner.report.kinds import kinds_of_members
 from bochner.report.notes import all_notes
 from bochner.report.regression import number_findings
 from bochner.version import __version__
@@ -34,8 +35,8 @@ def report_data(
 
     Args:
         model: a fitted regressor with one target, or a fitted classifier.
-        X: rows to judge the model on, best such that it was not trained on.
-        y: their targets or classes.
+        X: rows to judge the model on, best such that it was not trained on; a table, too.
+        y: their targets or classes, or the name of their column in the table.
         columns: names of the inputs; those of the fit by default.
         source: the table, whose name is in the heading.
         target: name of the target; that of `y` by default, where it has one.
@@ -49,14 +50,16 @@ def report_data(
         >>> model = model.fit(x, np.sin(6 * x[:, 0]))
         >>> data = report_data(model, x, np.sin(6 * x[:, 0]), columns=["time"])
         >>> data["inputs"][0]["name"], [entry["name"] for entry in data["metrics"]]
-        ('time', ['rmse', 'mnll', 'crps', 'coverage_90'])
+        ('time', ['rmse', 'mae', 'r_squared', 'mnll', 'crps', 'coverage_90'])
     """
-    numbers, targets = np.asanyarray(X, np.float64), np.asarray(y)
+    # A table is encoded, and the name of its target's column is looked up.
+    encoded, found = model._read_if_named(X, y)
+    numbers, targets = np.asanyarray(encoded, np.float64), np.asarray(found)
     _check_one_target(targets)
     # What is predicted again for some of the rows would only repeat the warnings.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        measured = model.evaluate(X, y)
+        measured = model.evaluate(numbers, targets)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         findings = (
@@ -65,9 +68,13 @@ def report_data(
             else number_findings(model, numbers, targets, measured)
         )
         seen = share_seen(
-            model.fitted_.fingerprints, numbers, model.fitted_.task.targets(y, numbers)
+            model.fitted_.fingerprints, numbers, model.fitted_.task.targets(targets, numbers)
         )
-        inputs = inputs_of(model, numbers, _column_names(model, X, columns))
+        explanation = explanation_of(model, numbers)
+        inputs = inputs_of(model, numbers, _column_names(model, X, columns), explanation)
+        effects = effects_of(model, inputs, explanation)
+        kinds = kinds_of_members(model, numbers, targets)
+    calibration = model.fitted_.calibration
     data = {
         "version": __version__,
         "source": Path(source).name if source else "",
@@ -76,14 +83,18 @@ def report_data(
         "fit": _fit(model.fitted_),
         "left_out": model.summary_,
         "judging": model.fitted_.judging,
+        "calibrated": None if calibration is None else calibration.in_words(),
         "members": sorted(model.members_, key=lambda member: -member["weight"]),
         "learning": _learning(model.fitted_),
+        "kinds": kinds,
         "inputs": inputs,
+        "effects": effects,
         "configuration": _configuration(model),
         "warnings": _messages(caught),
         **findings,
     }
-    data["target"]["name"] = str(target or getattr(y, "name", None) or "target")
+    named = y if isinstance(y, str) else getattr(y, "name", None)
+    data["target"]["name"] = str(target or named or "target")
     worst = numbers[[row["row"] for row in data["worst"]]]
     for row, values in zip(data["worst"], values_of_rows(model, worst), strict=True):
         row["inputs"] = values

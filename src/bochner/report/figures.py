@@ -1,17 +1,97 @@
 """The plots of the report, each drawn from its part of the data."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bochner.report.markup import printable
 from bochner.report.svg import COLORS, Drawing
+from bochner.report.texts import printable
 
 N_SHARES = 12
 """Inputs drawn at most in the plot of their shares."""
 
 _LONGEST_NAME = 22
+_MOST_TICKS, _WIDEST_TICKS = 6, 36
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A drawing with its texts.
+
+    Attributes:
+        name: its id on the page.
+        title: what it shows.
+        svg: the drawing.
+        caption: how to read it.
+    """
+
+    name: str
+    title: str
+    svg: str
+    caption: str
+
+
+def figures_of(data: dict[str, Any]) -> list[Figure]:
+    """Draw all but the effects, in the order of the page."""
+    found = _of_classes(data) if data["task"] == "classification" else _of_numbers(data)
+    if data["learning"] is not None:
+        found.append(
+            Figure(
+                "learning",
+                "Learning curve of the deep model",
+                learning_figure(data["learning"]),
+                "A curve that is flat at its end says that training had settled.",
+            )
+        )
+    caption = "Share of each input in what predicted means change when the values of one are exchanged between rows."
+    found.append(Figure("shares", "Most important inputs", shares_figure(data["inputs"]), caption))
+    return found
+
+
+def _of_numbers(data: dict[str, Any]) -> list[Figure]:
+    n_rows, n_drawn = data["data"]["n_rows"], len(data["predictions"]["row"])
+    drawn = f" {n_drawn:,} of {n_rows:,} rows, chosen at random." if n_drawn < n_rows else ""
+    target = data["target"]["name"]
+    return [
+        Figure(
+            "predictions",
+            "Predicted against observed",
+            predictions_figure(data["predictions"], target),
+            f"Means with 90% intervals. Intervals that cross the diagonal hold the observed value.{drawn}",
+        ),
+        Figure(
+            "calibration",
+            "Calibration",
+            coverage_figure(data["calibration"]),
+            "On the diagonal, intervals hold what they promise; below it they are too narrow. The gray band is chance.",
+        ),
+        Figure(
+            "residuals",
+            "Residuals against predictions",
+            residuals_figure(data["predictions"], target),
+            f"Without a bend, nothing simple is missed. The band is the median 90% interval around the mean.{drawn}",
+        ),
+    ]
+
+
+def _of_classes(data: dict[str, Any]) -> list[Figure]:
+    return [
+        Figure(
+            "calibration",
+            "Reliability",
+            reliability_figure(data["calibration"]),
+            "On the diagonal, probabilities are what they say; above it the model is too modest, below it too sure. "
+            "The gray bars are chance.",
+        ),
+        Figure(
+            "confidence",
+            "How sure it is",
+            confidence_figure(data["calibration"]),
+            "Rows by the probability of the predicted class; wrong predictions belong on the left.",
+        ),
+    ]
 
 
 def predictions_figure(predictions: dict[str, Any], target: str) -> str:
@@ -33,6 +113,50 @@ def predictions_figure(predictions: dict[str, Any], target: str) -> str:
         axes.plot(ends, ends, color=COLORS["ink"], linewidth=1, linestyle=(0, (4, 3)))
         axes.set_xlabel(f"observed {_short(target)}")
         axes.set_ylabel(f"predicted {_short(target)}")
+    return drawing.svg
+
+
+def residuals_figure(predictions: dict[str, Any], target: str) -> str:
+    """Draw observed less predicted over predicted values, with the ends of a typical interval."""
+    observed, mean, low, high = (
+        np.asarray(predictions[name], float) for name in ("observed", "mean", "low", "high")
+    )
+    drawing = Drawing("residuals", printable(f"Residuals of {target} against its predictions"))
+    with drawing.on_axes() as axes:
+        band = float(np.median(low - mean)), float(np.median(high - mean))
+        axes.axhspan(*band, color=COLORS["muted"], alpha=0.2, linewidth=0)
+        axes.axhline(0, color=COLORS["ink"], linewidth=1, linestyle=(0, (4, 3)))
+        size = _thinner(3.2, len(mean))
+        residuals = observed - mean
+        axes.plot(mean, residuals, "o", color=COLORS["accent"], markersize=size, markeredgewidth=0)
+        axes.set_xlabel(f"predicted {_short(target)}")
+        axes.set_ylabel("observed less predicted")
+    return drawing.svg
+
+
+def effect_figure(effect: dict[str, Any], place: int) -> str:
+    """Draw the mean prediction along one input, with its interval."""
+    name = effect["name"]
+    drawing = Drawing(f"effect-{place}", printable(f"Effect of {name}"), 2.7)
+    mean, low, high = (np.asarray(effect[part], float) for part in ("mean", "low", "high"))
+    with drawing.on_axes() as axes:
+        values = effect["values"]
+        ordered = all(isinstance(value, int | float) for value in values)
+        x = np.asarray(values if ordered else range(len(values)), float)
+        if effect["is_category"]:
+            bars = [mean - low, high - mean]
+            axes.errorbar(x, mean, bars, fmt="o", color=COLORS["accent"], markersize=4)
+        else:
+            axes.fill_between(x, low, high, color=COLORS["accent"], alpha=0.2, linewidth=0)
+            axes.plot(x, mean, color=COLORS["accent"], linewidth=1.4)
+        if not ordered:
+            shown = np.linspace(0, len(x) - 1, min(len(x), _MOST_TICKS)).round().astype(int)
+            texts = ["missing" if values[i] is None else _short(str(values[i])) for i in shown]
+            axes.set_xticks(x[shown], texts)
+            if max(map(len, texts)) * len(texts) > _WIDEST_TICKS:
+                axes.tick_params(axis="x", rotation=30)
+        axes.set_xlabel(f"{_short(name)} ({effect['share']:.0%})")
+        axes.set_ylabel(_short(effect["of"]))
     return drawing.svg
 
 

@@ -6,12 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from bochner.explaining import TableColumn, table_columns
+from bochner.explaining import Explanation, TableColumn, table_columns
 
 Summaries = list[dict[str, Any]]
 
 
-def inputs_of(model: Any, X: np.ndarray, names: Sequence[str] | None) -> Summaries:
+N_EFFECTS = 6
+"""Inputs along which the mean prediction is drawn, the most important ones."""
+
+_POINTS = 24
+
+
+def inputs_of(
+    model: Any, X: np.ndarray, names: Sequence[str] | None, explanation: Explanation
+) -> Summaries:
     """Summarize the columns of the table, in their order, by the rows of a matrix.
 
     Example:
@@ -20,7 +28,8 @@ def inputs_of(model: Any, X: np.ndarray, names: Sequence[str] | None) -> Summari
         >>> from bochner.report.inputs import inputs_of
         >>> X = np.array([[0.0, 1], [1, 1], [2, 1], [4, 1]])
         >>> model = DeepGPRegressor(Linear(), random_state=0).fit(X, [0, 1, 2, 4])
-        >>> [(found["name"], found["share"], found["max"]) for found in inputs_of(model, X, ["a", "b"])]
+        >>> summaries = inputs_of(model, X, ["a", "b"], model.explain())
+        >>> [(found["name"], found["share"], found["max"]) for found in summaries]
         [('a', 1.0, 4.0), ('b', 0.0, 1.0)]
     """
     columns = table_columns(model.fitted_)
@@ -30,11 +39,59 @@ def inputs_of(model: Any, X: np.ndarray, names: Sequence[str] | None) -> Summari
         raise ValueError(
             f"`columns` must name the {len(columns)} columns of X; got {len(names)} names."
         )
-    # Models of former versions have kept no rows.
-    shares = model.explain(X if len(model.fitted_.background) < 2 else None).columns
     return [
-        {"name": str(name), "share": shares[column.name], **_summary(column, column.values(X))}
+        {
+            "name": str(name),
+            "share": explanation.columns[column.name],
+            **_summary(column, column.values(X)),
+        }
         for name, column in zip(names, columns, strict=True)
+    ]
+
+
+def explanation_of(model: Any, X: np.ndarray) -> Explanation:
+    """Explain a model by the rows that it has kept; models of former versions have kept none."""
+    return model.explain(X if len(model.fitted_.background) < 2 else None)
+
+
+def effects_of(model: Any, inputs: Summaries, explanation: Explanation) -> list[dict[str, Any]]:
+    """Find what the most important inputs do; of several classes, to the one that they change most.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner import DeepGPRegressor, Linear
+        >>> from bochner.report.inputs import effects_of, inputs_of
+        >>> X = np.array([[0.0, 1], [1, 1], [2, 1], [4, 1]])
+        >>> model = DeepGPRegressor(Linear(), random_state=0).fit(X, [0, 1, 2, 4])
+        >>> explanation = model.explain()
+        >>> found = effects_of(model, inputs_of(model, X, None, explanation), explanation)
+        >>> [effect["name"] for effect in found], round(found[0]["mean"][-1])
+        (['column 0'], 4)
+    """
+    columns = [column.name for column in table_columns(model.fitted_)]
+    ranked = sorted(zip(inputs, columns, strict=True), key=lambda pair: -pair[0]["share"])
+    chosen = [pair for pair in ranked if pair[0]["share"] > 0][:N_EFFECTS]
+    found = [(entry, explanation.effect(column, _POINTS)) for entry, column in chosen]
+    names = list(explanation.outputs)
+    output, of = 0, "predicted mean"
+    if names and found:
+        changes = sum(np.ptp(effect.mean.reshape(-1, len(names)), axis=0) for _, effect in found)
+        # Of two classes both change alike.
+        output = 1 if len(names) == 2 else int(np.argmax(changes))
+        of = f"probability of {names[output]}"
+    return [
+        {
+            "name": entry["name"],
+            "share": entry["share"],
+            "of": of,
+            "is_category": effect.is_category,
+            "values": [_plain(value) for value in effect.values],
+            **{
+                part: getattr(effect, part).reshape(len(effect.values), -1)[:, output]
+                for part in ("mean", "low", "high")
+            },
+        }
+        for entry, effect in found
     ]
 
 

@@ -245,6 +245,7 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
             )
         ),
         rows_of_the_fit(data["data"]["share_seen"]),
+        _calibrated_note(data["calibrated"]),
         left_out_rows(data["left_out"], data["judging"]),
         _convergence_note(data["learning"], useful=useful),
         sample_size(n_rows),
@@ -256,6 +257,13 @@ def all_notes(data: dict[str, Any]) -> list[Note]:
         *(Note("Warning", "attention", text) for text in data["warnings"]),
     ]
     return [note for note in notes if note is not None]
+
+
+def _calibrated_note(calibrated: str | None) -> Note | None:
+    if calibrated is None:
+        return None
+    text = f"Intervals and sets were calibrated {calibrated}: on rows like those they hold what they say."
+    return Note("Calibration", "info", text)
 
 
 def _is_useful(mnll: float | None, constant: float | None) -> bool:

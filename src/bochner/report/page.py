@@ -1,42 +1,29 @@
 """Renders what was collected as one page of HTML that needs nothing else."""
 
-import re
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
+from bochner.report import tables
 from bochner.report.collect import report_data
-from bochner.report.details import (
-    configuration_section,
-    confusion_section,
-    data_section,
-    members_section,
-    worst_section,
-)
-from bochner.report.figures import (
-    confidence_figure,
-    coverage_figure,
-    learning_figure,
-    predictions_figure,
-    reliability_figure,
-    shares_figure,
-)
-from bochner.report.markup import escaped, number, percent, section, table
+from bochner.report.figures import effect_figure, figures_of
+from bochner.report.rendering import rendered
+from bochner.report.texts import number, percent
 
 _METRICS = {
     "rmse": ("Typical error (RMSE)", "root mean squared error, in the target's units; lower is better"),
+    "mae": ("Mean error (MAE)", "mean distance of the mean from the target, in the target's units; lower is better"),
+    "r_squared": ("R squared", "share of the target's variance that the mean explains; 1 is best, 0 a constant's"),
     "mnll": ("Surprise (MNLL)", "mean negative log-likelihood of a row, in nats; lower is better"),
     "crps": ("Distance (CRPS)", "of predictive distributions from the targets, in their units; lower is better"),
     "coverage_90": ("Coverage", "share of targets inside their 90% interval; 90% is ideal"),
     "error_rate": ("Error rate", "share of rows whose class is predicted wrongly; lower is better"),
+    "auc": ("Area under the curve (AUC)", "how often rows of a class get more of it than other rows; 1 is best"),
     "brier": ("Brier score", "squared distance of probabilities from the truth; lower is better"),
     "ece": ("Calibration error (ECE)", "mean distance of stated probability and accuracy; lower is better"),
 }  # fmt: skip
 _SHARES = ("coverage_90", "error_rate")
 _MARKS = {"good": ("✓", "Good"), "attention": ("!", "Attention"), "info": ("i", "Note")}
-# Not even a mistake in the page could make a browser run a script or ask another host.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def report_page(
@@ -52,8 +39,8 @@ def report_page(
 
     Args:
         model: a fitted regressor with one target, or a fitted classifier.
-        X: rows to judge the model on, best such that it was not trained on.
-        y: their targets or classes.
+        X: rows to judge the model on, best such that it was not trained on; a table, too.
+        y: their targets or classes, or the name of their column in the table.
         columns: names of the inputs; those of the fit by default.
         source: the table, whose name is in the heading.
         target: name of the target; that of `y` by default, where it has one.
@@ -73,38 +60,29 @@ def report_page(
 
 def render_page(data: dict[str, Any]) -> str:
     """Render what `report_data` has collected; the same data give the same page."""
-    subject = f": {escaped(data['source'])}" if data["source"] else ""
-    title = f"Report{subject}"
-    style = files("bochner.report").joinpath("style.css").read_text(encoding="utf-8")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-<h1>{title}</h1>
-<p>{_summary(data)}</p>
-</header>
-<main>
-{_metrics_section(data)}
-{_notes_section(data["notes"])}
-{members_section(data)}
-{_plots(data)}
-{worst_section(data)}
-{data_section(data)}
-{configuration_section(data)}
-</main>
-<footer><p>Written by bochner {escaped(data["version"])}.</p></footer>
-</body>
-</html>
-"""
+    classes = data["task"] == "classification"
+    few = classes and len(data["target"]["classes"]) <= tables.N_CLASSES
+    confusions = (data["target"]["classes"], data["confusions"]) if classes else None
+    of_a_member = data["learning"] is not None and data["fit"]["n_layers"] is None
+    return rendered(
+        "report.html",
+        data=data,
+        summary=_summary(data),
+        metrics=[_metric(entry) for entry in data["metrics"]],
+        marks=_MARKS,
+        kinds=tables.kinds_table(data["kinds"], classes=classes),
+        members=tables.members_table(data["members"], data["fit"]["law"]),
+        matrix=tables.confusion_matrix(*confusions) if confusions and few else None,
+        confusions=tables.frequent_confusions(*confusions) if confusions and not few else None,
+        figures=figures_of(data),
+        effects=[effect_figure(effect, place) for place, effect in enumerate(data["effects"])],
+        worst=tables.worst_table(data),
+        classes=tables.class_counts(data["target"]) if classes else "",
+        inputs=tables.inputs_table(data),
+        n_more=len(data["inputs"]) - tables.N_INPUTS,
+        configuration_title="Configuration of the deep member" if of_a_member else "Configuration",
+        settings=[(name, tables.setting(value)) for name, value in data["configuration"].items()],
+    )
 
 
 def _summary(data: dict[str, Any]) -> str:
@@ -117,9 +95,8 @@ def _summary(data: dict[str, Any]) -> str:
         n_steps = 0 if data["learning"] is None else data["learning"]["n_steps"]
         trained = f"trained for {_counted(n_steps, 'step')}"
     return (
-        f"{escaped(data['model'])} with {made_of} predicts “{escaped(data['target']['name'])}” from "
-        f"{_counted(inputs, 'input')}. Judged on {_counted(rows, 'row')}; {trained} in "
-        f"{number(float(fit['seconds']), 2)} s."
+        f"{data['model']} with {made_of} predicts “{data['target']['name']}” from {_counted(inputs, 'input')}. "
+        f"Judged on {_counted(rows, 'row')}; {trained} in {number(float(fit['seconds']), 2)} s."
     )
 
 
@@ -127,97 +104,9 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _metrics_section(data: dict[str, Any]) -> str:
-    rows = []
-    for entry in data["metrics"]:
-        label, meaning = _METRICS[entry["name"]]
-        write = percent if entry["name"] in _SHARES else number
-        constant = "—" if entry["constant"] is None else write(entry["constant"])
-        rows.append([f"{label}<small>{meaning}</small>", write(entry["value"]), constant])
-    held_by = (
-        "the share of each class"
-        if data["task"] == "classification"
-        else "the mean and deviation of the target"
-    )
-    return section(
-        "metrics",
-        "How good it is",
-        table(["metric", "model", "constant"], rows, label="Metrics", kind="metrics")
-        + f'<p class="remark">“Constant” predicts {held_by} in these rows for each of them. The numbers tell of '
-        "new data only if the model was not trained on these rows.</p>",
-    )
-
-
-def _notes_section(notes: list[dict[str, str]]) -> str:
-    items = []
-    for note in notes:
-        mark, spoken = _MARKS[note["verdict"]]
-        items.append(
-            f'<li class="{note["verdict"]}"><span class="mark" aria-hidden="true">{mark}</span>'
-            f'<div><span class="hidden">{spoken}: </span><strong>{escaped(note["topic"])}.</strong> '
-            f"{_with_code(note['text'])}</div></li>"
-        )
-    return section("notes", "What it means", f'<ul class="notes">{"".join(items)}</ul>')
-
-
-def _with_code(text: str) -> str:
-    """Escape a note, and set what stands between backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped(text))
-
-
-def _plots(data: dict[str, Any]) -> str:
-    learning = ""
-    if data["learning"] is not None:
-        learning = _figure(
-            "learning",
-            "Learning curve of the deep model",
-            learning_figure(data["learning"]),
-            "A curve that is flat at its end says that training had settled.",
-        )
-    shares = _figure(
-        "shares",
-        "Most important inputs",
-        shares_figure(data["inputs"]),
-        "Share of each input in what predicted means change when the values of one are exchanged between rows.",
-    )
-    if data["task"] == "classification":
-        calibration = _figure(
-            "calibration",
-            "Reliability",
-            reliability_figure(data["calibration"]),
-            "On the diagonal, probabilities are what they say; above it the model is too modest, below it too sure. "
-            "The gray bars are chance.",
-        )
-        confidence = _figure(
-            "confidence",
-            "How sure it is",
-            confidence_figure(data["calibration"]),
-            "Rows by the probability of the predicted class; wrong predictions belong on the left.",
-        )
-        return confusion_section(data) + _pair(calibration, confidence) + _pair(learning, shares)
-    n_rows, n_drawn = data["data"]["n_rows"], len(data["predictions"]["row"])
-    drawn = f" {n_drawn:,} of {n_rows:,} rows, chosen at random." if n_drawn < n_rows else ""
-    predictions = _figure(
-        "predictions",
-        "Predicted against observed",
-        predictions_figure(data["predictions"], data["target"]["name"]),
-        f"Means with 90% intervals. Intervals that cross the diagonal hold the observed value.{drawn}",
-    )
-    calibration = _figure(
-        "calibration",
-        "Calibration",
-        coverage_figure(data["calibration"]),
-        "On the diagonal, intervals hold what they promise; below it they are too narrow. The gray band is chance.",
-    )
-    return _pair(predictions, calibration) + _pair(learning, shares)
-
-
-def _pair(left: str, right: str) -> str:
-    return f'\n<div class="pair">{left}\n{right}</div>'
-
-
-def _figure(name: str, title: str, svg: str, caption: str) -> str:
-    return (
-        f'<figure id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{title}</h2>\n{svg}\n'
-        f"<figcaption>{escaped(caption)}</figcaption></figure>"
-    )
+def _metric(entry: dict[str, Any]) -> dict[str, str]:
+    label, meaning = _METRICS[entry["name"]]
+    write = percent if entry["name"] in _SHARES else number
+    constant = "—" if entry["constant"] is None else write(entry["constant"])
+    value = "—" if entry["value"] is None else write(entry["value"])
+    return {"label": label, "meaning": meaning, "value": value, "constant": constant}

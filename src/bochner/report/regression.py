@@ -7,6 +7,7 @@ from scipy import stats
 
 from bochner.estimators import DeepGPRegressor
 from bochner.likelihoods import REGRESSION_LIKELIHOODS
+from bochner.prediction import metrics
 
 N_WORST = 10
 """Rows listed as predicted worst."""
@@ -29,12 +30,13 @@ def number_findings(
     chosen = _chosen(len(observed))
     asked_for = REGRESSION_LIKELIHOODS.get(model.likelihood)
     counts = asked_for is not None and asked_for.discrete
+    mean = np.asarray(model.predict(X)).reshape(-1)
     epistemic, aleatoric = (float(np.mean(part)) for part in model.predict_variance(X[chosen]))
     predictions = _predictions(model, X, observed, chosen)
     return {
         "task": "regression",
         "target": _target(observed, counts),
-        "metrics": _metrics(measured, observed, counts),
+        "metrics": _metrics(measured, observed, mean, counts),
         "epistemic_share": epistemic / (epistemic + aleatoric),
         "predictions": predictions,
         "calibration": _calibration(model, X[chosen], observed[chosen]),
@@ -53,18 +55,26 @@ def constant_metrics(y: np.ndarray, *, counts: bool) -> dict[str, float | None]:
     """
     mean, deviation = float(np.mean(y)), float(np.std(y))
     if np.ptp(y) == 0:  # when the mean may be rounded, and the deviation is not quite zero
-        return {"rmse": 0.0, "mnll": None, "crps": None}
+        return {"rmse": 0.0, "mae": 0.0, "r_squared": None, "mnll": None, "crps": None}
+    simple: dict[str, float | None] = {
+        "rmse": deviation,
+        "mae": float(np.mean(np.abs(y - mean))),
+        "r_squared": 0.0,
+    }
     if counts:
-        mnll = -float(np.mean(stats.poisson.logpmf(y, mean)))
-        return {"rmse": deviation, "mnll": mnll, "crps": None}
+        return simple | {"mnll": -float(np.mean(stats.poisson.logpmf(y, mean))), "crps": None}
     z = (y - mean) / deviation
     crps = z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi)
     mnll = -float(np.mean(stats.norm.logpdf(y, mean, deviation)))
-    return {"rmse": deviation, "mnll": mnll, "crps": deviation * float(np.mean(crps))}
+    return simple | {"mnll": mnll, "crps": deviation * float(np.mean(crps))}
 
 
-def _metrics(found: dict[str, float], y: np.ndarray, counts: bool) -> list[dict[str, Any]]:
+def _metrics(
+    measured: dict[str, float], y: np.ndarray, mean: np.ndarray, counts: bool
+) -> list[dict[str, Any]]:
     constant = constant_metrics(y, counts=counts)
+    beside = {"mae": metrics.mae(y, mean), "r_squared": metrics.r_squared(y, mean)}
+    found = {"rmse": measured["rmse"]} | beside | measured
     return [
         {"name": name, "value": value, "constant": constant.get(name)}
         for name, value in found.items()
