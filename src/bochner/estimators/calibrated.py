@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bochner.fitting.columns import column_of
 from bochner.fitting.rows import Rows
-from bochner.fitting.sources import Reader, column_of
+from bochner.fitting.sources import Reader
 from bochner.members.calibration import Calibration, labels_of
 from bochner.members.conformal import scores
 from bochner.members.fitted import Fitted

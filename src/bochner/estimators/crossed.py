@@ -11,9 +11,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.exact.folds import folds_of_groups
+from bochner.fitting.columns import rows_as_they_are
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.rows import Rows
-from bochner.fitting.sources import rows_as_they_are
 from bochner.members.cross import LeftOutScores
 from bochner.members.fitted import Fitted
 
