@@ -164,7 +164,7 @@ def one_more(fitted, predictor):
         (put("seed", value=-1), "a seed"),
         (put("seed", value=2**32), "a seed"),
         (put("names", value=["a"]), "names of columns are not 2 texts"),
-        (put("names", value=["a", 3]), "names of columns are not 2 texts"),
+        (put("names", value=["a", 3]), "names of columns are not texts"),
         (put("total_weight", value=float("inf")), "finite, not below 0"),
         (put("summary", value={"other": 1.0}), "its summary holds 'other'"),
         (put("standings", value=[{"name": "x"}]), "a member"),

@@ -203,6 +203,7 @@ class BaseDeepGP(
             task,
             form,
             validation=given,
+            before=before,
         )
 
     def _rows_of(self, X: np.ndarray, y: np.ndarray, task: AbstractTask) -> Rows:

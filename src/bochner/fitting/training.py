@@ -70,32 +70,27 @@ def fit_deep(
     return _trained_on(asked, fit, rows, held_out, own_rows, seconds)
 
 
-def fit_more(
-    asked: Asked,
-    fit: DeepFit,
-    rows: Rows,
-    *,
-    config: Config | None = None,
-    held_out: HeldOutRows = HeldOutRows(),  # noqa: B008
-) -> DeepFit:
-    """Train a fitted model further, with its scaling, on further rows; a configuration may replace the fitted."""
+def fit_more(asked: Asked, fit: DeepFit, rows: Rows) -> DeepFit:
+    """Train a fitted model further, with its scaling and its settings, on further rows."""
     fit = able_to_go_on(fit, asked)
-    total = fit.total_weight + float(rows.weights.sum())
-    if config is not None:
-        fit, total = dataclasses.replace(fit, config=config), float(rows.weights.sum())
-    fit = dataclasses.replace(fit, total_weight=total)
-    return _trained_on(asked, fit, rows, held_out, None, 0.0)
+    fit = dataclasses.replace(fit, total_weight=fit.total_weight + float(rows.weights.sum()))
+    return _trained_on(asked, fit, rows, HeldOutRows(), None, 0.0)
 
 
 def go_on(asked: Asked, fit: DeepFit, rows: Rows, *, held_out: HeldOutRows) -> DeepFit:
     """Fit again from where a fitted model is, with the settings that are asked now."""
-    situation = asked.situation(len(rows), rows.X, fit.task)
+    fit = _settled_anew(asked, fit, rows, len(rows))
+    fit = dataclasses.replace(fit, total_weight=float(rows.weights.sum()))
+    return _trained_on(asked, fit, rows, held_out, None, 0.0)
+
+
+def _settled_anew(asked: Asked, fit: DeepFit, rows: Rows, n_rows: int) -> DeepFit:
+    """Give a fitted model the settings that are asked now, if they describe the same model."""
+    situation = asked.situation(n_rows, rows.X, fit.task)
     config = asked.resolved(situation, fit.task, n_layers=fit.config.n_layers)
-    asked.check_all_at_once(config, len(rows))
-    fitted = able_to_go_on(fit, asked)
-    return fit_more(
-        asked, fitted, rows, config=asked.check_same_model(config, fitted.config), held_out=held_out
-    )
+    asked.check_all_at_once(config, n_rows)
+    fit = able_to_go_on(fit, asked)
+    return dataclasses.replace(fit, config=asked.check_same_model(config, fit.config))
 
 
 def fit_stream(
@@ -107,12 +102,16 @@ def fit_stream(
     *,
     given: Rows | None = None,
     named: Named = Named(),  # noqa: B008
+    before: DeepFit | None = None,
 ) -> tuple[DeepFit, Rows | None]:
     """Learn scaling from a sample of the rows, and the model from all of them by way of the disk.
 
-    Gives the fit, and the rows that were held out of it.
+    A fitted model goes on from where it is, with its scaling. Gives the fit, and the rows that were held out of it.
     """
-    fit, seconds = _begun(asked, sample, n_rows, task, named)
+    if before is None:
+        fit, seconds = _begun(asked, sample, n_rows, task, named)
+    else:
+        fit, seconds = _settled_anew(asked, before, sample, n_rows), 0.0
     share = min(fit.config.validation_fraction, _MAX_ROWS_HELD_OUT_OF_STREAM / n_rows)
     generator = np.random.default_rng(fit.config.seed)
     chosen, digest = [] if given is None else [given], hashlib.sha256()

@@ -25,8 +25,10 @@ class PredictiveDistribution:
         >>> x = np.linspace(0, 6, 50)[:, None]
         >>> model = DeepGPRegressor(random_state=0).fit(x, np.sin(x[:, 0]))
         >>> found = model.predict_dist([[1.0], [2.0]])
-        >>> found.mean.round(2).tolist(), found.ppf([0.1, 0.9]).shape, found.cdf(found.mean).shape
-        ([0.84, 0.91], (2, 2), (2,))
+        >>> bool(abs(found.mean - np.sin([1.0, 2.0])).max() < 0.03)
+        True
+        >>> found.ppf([0.1, 0.9]).shape, found.cdf(found.mean).shape
+        ((2, 2), (2,))
     """
 
     law: Mixture | Rounded

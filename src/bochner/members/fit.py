@@ -232,8 +232,9 @@ def fit_large(
     form: Form,
     *,
     validation: Rows | None = None,
+    before: Fitted | None = None,
 ) -> Fitted:
-    """Fit an estimator to rows that do not fit into memory: a deep model to all of them."""
+    """Fit an estimator to rows that do not fit into memory: a deep model to all of them, which may go on."""
     chosen = chosen_members(members, asked)
     if chosen is not None and not isinstance(chosen, Deep):
         raise ValueError(
@@ -242,7 +243,16 @@ def fit_large(
     asked = dataclasses.replace(asked, deep=chosen or asked.deep)
     named = form.named(sample.X.shape[1])
     _check_units(sample, named)
-    deep, held_out = fit_stream(asked, sample, n_rows, batches, task, given=validation, named=named)
+    deep, held_out = fit_stream(
+        asked,
+        sample,
+        n_rows,
+        batches,
+        task,
+        given=validation,
+        named=named,
+        before=None if before is None else before.alone,
+    )
     # The sample may hold a few of the rows held out, of so many that they teach a simple model nothing.
     sources = form.sources(sample.X.shape[1])
     few = sample[np.flatnonzero(sample.weights > 0)[:20_000]]
