@@ -29,9 +29,13 @@ def test_all_pages_are_in_the_index_of_the_site():
 def test_links_to_files_of_the_repository_lead_somewhere():
     pages = [*PAGES, *ROOT.glob("*.md"), *(ROOT / "experiments/notes").glob("*.md")]
     written_later = ROOT / "benchmarks/results/suite.md"
+    built = ROOT / "docs/gallery"  # from the examples, with the site
     for page in pages:
         for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             path = (page.parent / target).resolve()
+            if path.is_relative_to(built):
+                example = path.relative_to(built).with_suffix(".py")
+                path = ROOT / "examples" / ("" if example.stem == "index" else example)
             assert path.exists() or path == written_later, f"{page.name}: {target}"
 
 

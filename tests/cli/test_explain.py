@@ -90,7 +90,7 @@ def test_effects_are_drawn_into_the_file(call, linear, tmp_path):
         (["TABLE", "--row", 300], "TABLE has 300 rows, so --row must be less; got 300"),
         (["--plot", "p.gif"], "--plot must end in .png, .pdf or .svg"),
         (["TABLE", "--plot", "TABLE"], "would overwrite TABLE"),
-        (["EMPTY"], "it has no rows"),
+        (["EMPTY"], "must be two or more; got 0"),
     ],
 )
 def test_what_cannot_be_is_told(call, linear, words, message):

@@ -37,9 +37,9 @@ def test_settings_of_members_can_be_set():
     several = named().set_params(deep__n_layers=2, deep__kernel="rbf", exact__varying_noise=False)
     deep, exact = (member for _, member in several.members)
     assert (deep.n_layers, deep.kernel, exact.varying_noise) == (2, "rbf", False)
-    with pytest.raises(ValueError, match="Invalid parameter 'n_layer'"):
+    with pytest.raises(ValueError, match="Did you mean `members__n_layers`"):
         DeepGPRegressor(Deep()).set_params(members__n_layer=2)
-    with pytest.raises(ValueError, match="Invalid parameter 'n_layers'"):
+    with pytest.raises(ValueError, match="has no setting 'n_layers', which is one of a member"):
         DeepGPRegressor(Deep()).set_params(n_layers=2)
 
 

@@ -45,10 +45,10 @@ def test_shapes_with_two_targets(two_outputs):
     assert two_outputs.sample_functions(2)[0](x).shape == (7, 2)
 
 
-def test_a_column_of_one_target_comes_back_as_a_column():
+def test_a_column_of_one_target_gives_vectors_as_scikit_learn_does():
     model = deep_regressor(**SMALL | {"max_steps": 5}).fit(X, Y[:, None])
-    assert model.predict(X[:4]).shape == (4, 1)
-    assert model.predict_interval(X[:4]).shape == (4, 1, 2)
+    assert model.predict(X[:4]).shape == (4,)
+    assert model.predict_interval(X[:4]).shape == (4, 2)
 
 
 def test_shapes_of_a_classifier(classifier):

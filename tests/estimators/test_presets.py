@@ -95,7 +95,7 @@ def test_many_inputs_take_smaller_steps():
         (Situation(4_140, 31, True), 4),
         (Situation(4_140, 64, True, pixels=True), 4),
         (Situation(4_140, 57, False), 2),
-        (Situation(1_000, 57, False), 1),
+        (Situation(1_000, 57, False), 4),
     ],
 )
 def test_classes_from_many_inputs_and_few_rows_get_many_members(situation, n_members):

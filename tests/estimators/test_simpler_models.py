@@ -142,7 +142,7 @@ def test_frequencies_are_free_where_held_out_rows_prefer_that(free, omega):
     model = deep_regressor(max_steps=2_400, **small, random_state=0).fit(*large(free))
     assert model.config_["omega"] == omega
     scores = model.frequency_scores_
-    assert (scores["var-fixed"] < scores["prior-fixed"] - 0.1) == free
+    assert (scores["var-fixed"] < scores["prior-fixed"] - 0.05) == free
     assert model.config_["validation_fraction"] == 0.1
 
 

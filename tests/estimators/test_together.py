@@ -12,6 +12,7 @@ from bochner.gp.reparameterization import DrawWeights
 from bochner.inference.objectives import Elbo
 from bochner.likelihoods import Gaussian
 from bochner.rows.table import Table, Tables
+from tests.deep_alone import deep_regressor
 
 
 def tables(n_tables, n_rows=60, seed=0):

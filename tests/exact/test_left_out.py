@@ -89,7 +89,9 @@ def test_varying_noise_is_judged_as_by_refits_of_all_that_it_is_made_of(parts):
 def test_classes_are_judged_as_by_refits_without_each_fold():
     rows, y, weights = pairs()
     labels = np.searchsorted([-0.5, 0.5], y)
-    found = class_parts(rows, labels, 3, weights=weights, effort=LIGHT, seed=SEED)
+    found = class_parts(
+        rows, labels, 3, weights=weights, groups=rows.groups(), effort=LIGHT, seed=SEED
+    )
     assert [part.kind for part in found] == ["constant", "linear", "sum", "sum", "sum"]
     for part in found[1:]:
         mean, variance = np.empty((2, N, 3))

@@ -150,10 +150,10 @@ def test_the_key_decides_what_is_drawn(mixture):
     assert np.all(first != other)
 
 
-def test_a_column_of_one_target_comes_back_as_a_column():
+def test_a_column_of_one_target_gives_vectors_as_scikit_learn_does():
     from bochner import DeepGPRegressor, Linear
 
     X, y = curve(20)
     model = DeepGPRegressor(Linear(), random_state=0).fit(X, y[:, None])
-    assert model.predict(X).shape == (20, 1)
-    assert model.predict_interval(X).shape == (20, 1, 2)
+    assert model.predict(X).shape == (20,)
+    assert model.predict_interval(X).shape == (20, 2)

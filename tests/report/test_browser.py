@@ -10,6 +10,8 @@ from bochner.report import report_page, write_report
 from tests.estimators import problems
 from tests.report.conftest import HOSTILE, with_effects
 
+SOURCE = '<script>alert("1")<img src=x>.csv'
+
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 
 SECTIONS = {
@@ -58,7 +60,7 @@ def page(request, tmp_path_factory):
     rows = problems.classes() if request.param == "classifier" else problems.numbers()
     names = [HOSTILE, "a rather long name of an input, " * 5, "w" * 200][: rows[0].shape[1]]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    page = with_effects(report_page, model, *rows, columns=names, source=HOSTILE)
+    page = with_effects(report_page, model, *rows, columns=names, source=f"folder/{SOURCE}")
     write_report(path, page)
     return request.param, path.as_uri()
 
@@ -89,7 +91,7 @@ def test_page_renders_alone_at_every_width(browser, page, width, scheme):
     assert browser.get_log("browser") == []
     assert requested(browser) == [address]
     found = browser.execute_script(MEASURE)
-    assert found["title"] == f"Report: {HOSTILE}"
+    assert found["title"] == f"Report: {SOURCE}"
     assert [name for name, *_ in found["sections"]] == SECTIONS[kind].split()
     assert all(min(size) > 0 for _, *size in found["sections"])
     assert len(found["drawings"]) == DRAWINGS[kind]

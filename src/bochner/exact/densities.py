@@ -18,7 +18,7 @@ from bochner.exact.parts import Kind, Part
 from bochner.exact.rows import Rows
 
 _FEWEST_ROWS = 60
-_ROWS_A_CELL, _FEWEST_CELLS, _MOST_CELLS = 20, 5, 100
+_ROWS_A_CELL, _FEWEST_CELLS, _MOST_CELLS = 20, 15, 100  # fewer spread narrow laws over wide cells
 _MOST_ROWS = 50_000
 _MOST_LANDMARKS = 300  # where each row is left out, which takes a fit for each fold
 _AMPLITUDES = (0.3, 1.0, 3.0, 10.0, 30.0)
@@ -93,11 +93,11 @@ def density_parts(
         >>> from bochner.exact import Columns, regression_parts
         >>> from bochner.exact.densities import density_parts
         >>> rng = np.random.default_rng(0)
-        >>> x = rng.uniform(-1, 1, 200)
-        >>> y = x * rng.choice([-3, 3], 200) + 0.1 * rng.normal(size=200)  # two branches
+        >>> x = rng.uniform(-1, 1, 300)
+        >>> y = x * rng.choice([-3, 3], 300) + 0.1 * rng.normal(size=300)  # two branches
         >>> rows = Columns.learn([x])([x])
         >>> parts = regression_parts(rows, y, varying_noise=False)
-        >>> part, = density_parts(rows, y, parts, np.arange(200))
+        >>> part, = density_parts(rows, y, parts, np.arange(300))
         >>> bool(part.left_out.mean() > max(one.left_out.mean() for one in parts) + 0.3)
         True
     """
@@ -106,7 +106,9 @@ def density_parts(
     if len(y) < _FEWEST_ROWS or not processes or is_past(until):
         return []
     if lattice is None:
-        n_cells = int(np.clip(len(y) // _ROWS_A_CELL, _FEWEST_CELLS, _MOST_CELLS))
+        n_cells = min(len(y) // _ROWS_A_CELL, _MOST_CELLS)
+        if n_cells < _FEWEST_CELLS:
+            return []
         cells = Cells.learn(y, n_cells, counts)
     else:
         cells = lattice.cells(y, counts)
