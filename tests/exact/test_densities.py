@@ -14,7 +14,7 @@ from bochner.exact.sizes import Sizes
 from tests.exact.tables import every_odd_table
 
 LIGHT = Effort(few=80, some=80, scales=(1.0,), first=3, then=3, all=1)
-N = 240
+N = 300
 
 
 @pytest.fixture(scope="module")

@@ -44,8 +44,8 @@ def test_classes_are_told():
 @pytest.mark.parametrize("likelihood", ["auto", None])
 def test_auto_tries_densities_and_lattices_and_a_named_law_does_not(likelihood):
     rng = np.random.default_rng(0)
-    x = rng.uniform(0.3, 1, 80)
-    y = x * rng.choice([-3, 3], 80) + 0.1 * rng.normal(size=80)
+    x = rng.uniform(0.3, 1, 300)
+    y = x * rng.choice([-3, 3], 300) + 0.1 * rng.normal(size=300)
     model = DeepGPRegressor(Exact(), likelihood=likelihood, random_state=0).fit(x[:, None], y)
     assert model.law_.startswith("numbers; weights by left-out rows: a density of free shape")
     named = DeepGPRegressor(Exact(), likelihood="heteroscedastic", random_state=0)
