@@ -55,7 +55,12 @@ class Landscape:
     @property
     def table(self) -> pa.Table:
         """The known points, as they would come from a file."""
-        return pa.table({"east": self.X[:, 0], "north": self.X[:, 1], "height": self.y})
+        return named(self.X).append_column("height", pa.array(self.y))
+
+
+def named(X: np.ndarray) -> pa.Table:
+    """Give places as a table of named columns."""
+    return pa.table({"east": X[:, 0], "north": X[:, 1]})
 
 
 def places(shape: tuple[int, ...], every: int = 1) -> np.ndarray:
@@ -83,7 +88,8 @@ def all_scores(model: Any, land: Landscape) -> dict[str, Scores]:
     kernel = RBF(scales) + WhiteKernel(0.1)
     process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
     mean, deviation = process.fit(land.X, land.y).predict(land.X_test, return_std=True)
-    own = model.predict(land.X_test), *model.predict_interval(land.X_test, COVERAGE).T
+    held_out = named(land.X_test)
+    own = model.predict(held_out), *model.predict_interval(held_out, COVERAGE).T
     return {
         "bochner": interval_scores(land.y_test, *own),
         "linear regression": _normal_scores(land.y_test, ridge.predict(land.X_test), noise),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.cli.landscape import KM_EAST, KM_NORTH, Landscape, boosted_trees, places
+from bochner.cli.landscape import KM_EAST, KM_NORTH, Landscape, boosted_trees, named, places
 from bochner.system.destination import Destination
 
 PICTURES = {
@@ -36,7 +36,7 @@ def _maps(model: Any, land: Landscape) -> Any:
 
     truth = land.heights[::_EVERY, ::_EVERY]
     grid = places(land.heights.shape, _EVERY)
-    mean, deviation = model.predict(grid, return_std=True)
+    mean, deviation = model.predict(named(grid), return_std=True)
     drawn = [np.asarray(function(grid)) for function in model.sample_functions(3)]
     figure, axes = plt.subplots(
         2, 3, figsize=(9.6, 6.6), layout="constrained", sharex=True, sharey=True
@@ -64,7 +64,7 @@ def _maps(model: Any, land: Landscape) -> Any:
 
 def _calibration(model: Any, land: Landscape) -> Any:
     """Draw the found over the stated coverage, for the model and for boosted quantiles."""
-    ax = model.plot_calibration(land.X_test, land.y_test)
+    ax = model.plot_calibration(named(land.X_test), land.y_test)
     ax.lines[-1].set_label("bochner")
     found = []
     for level in _LEVELS:
