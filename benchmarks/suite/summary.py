@@ -35,7 +35,7 @@ def write(folder: Path, out: Path) -> Path:
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
     history.keep(found, out)
     if path.resolve() == _COMMITTED:
-        readme.write(headline(found))
+        readme.write(in_short(found))
     Console(stderr=True).print(f"wrote {path}", markup=False, soft_wrap=True)
     return path
 
@@ -76,6 +76,26 @@ def headline(found: Mapping[Key, Record]) -> list[str]:
         "",
     ]
     return [*lines, *_table(["", "wins", "ties", "losses"], rows)]
+
+
+def in_short(found: Mapping[Key, Record]) -> list[str]:
+    """Give the lines of one small table as Markdown: ranks by log-likelihood, and wins and losses against each."""
+    ranking = standing.ranking(found, tables.NAMES)
+    if not ranking.tables:
+        return ["There is no table yet that our default and another system have.\n"]
+    n_tables, n_splits = len(ranking.tables), ranking.n_splits
+    lines = [
+        f"Mean rank by log-likelihood on {n_tables} of {len(tables.NAMES)} tables ({n_splits} splits), and wins, ties "
+        "and losses of our default beyond two paired standard errors:",
+        "",
+    ]
+    rows = []
+    for name in (*ranking.names, *ranking.left_out):
+        counts = standing.verdicts(found, name) if name != standing.OURS else Counter()
+        rank = f"{ranking.ranks[name][0]:.2f}" if name in ranking.ranks else "too few tables yet"
+        each = [str(counts[word]) for word in ("win", "tie", "loss")] if counts else [""] * 3
+        rows.append([_bold(name), rank, *each])
+    return [*lines, *_table(["", "mean rank", "wins", "ties", "losses"], rows)]
 
 
 def _unfinished(found: Mapping[Key, Record]) -> list[str]:

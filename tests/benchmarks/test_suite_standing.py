@@ -213,9 +213,10 @@ def test_the_readme_takes_the_ranking_between_its_marks(tmp_path):
         record(OURS, "servo", 0, densities("servo", 0, 0.5)),
         record("linear", "servo", 0, densities("servo", 0, 0.0)),
     )
-    readme.write(summary.headline(found), path)
+    readme.write(summary.in_short(found), path)
     text = path.read_text(encoding="utf-8")
-    assert f"| **{OURS}** | 1.00 | 1.00 | 1.50 |" in text
+    assert f"| **{OURS}** | 1.00 |  |  |  |" in text
+    assert "| linear | 2.00 | 1 | 0 | 0 |" in text
     assert readme.updated(text, []) == readme.updated(before, [])
 
 
