@@ -132,7 +132,7 @@ def large(free, n=4_000):
     X = generator.normal(size=(n, 5))
     # Few frequencies drawn at random miss the only direction that matters.
     f = np.sin(4 * X @ np.ones(5) / np.sqrt(5)) if free else 0.0
-    return X, f + 0.1 * generator.normal(size=n)
+    return X, f + 0.05 * generator.normal(size=n)
 
 
 @ignored
@@ -142,7 +142,7 @@ def test_frequencies_are_free_where_held_out_rows_prefer_that(free, omega):
     model = deep_regressor(max_steps=2_400, **small, random_state=0).fit(*large(free))
     assert model.config_["omega"] == omega
     scores = model.frequency_scores_
-    assert (scores["var-fixed"] < scores["prior-fixed"] - 0.05) == free
+    assert (scores["var-fixed"] < scores["prior-fixed"] - 0.1) == free
     assert model.config_["validation_fraction"] == 0.1
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from bochner.system.destination import Destination, try_writing
+from bochner.system.destination import Destination, errors_in_words, try_writing
 
 Inputs = Mapping[str, str | Path | None]
 """What a command reads, by the name of its argument or option; None where it is not given."""
@@ -59,7 +59,10 @@ class Output:
     def errors_in_words(self) -> contextlib.AbstractContextManager[None]:
         """Say of a system's error which file could not be written."""
         if self._destination is None:
-            return _standard_output_in_words()
+            return errors_in_words(
+                "write to standard output",
+                "what it holds is not whole. Make room, or name a file in another place by --output",
+            )
         return self._destination.errors_in_words()
 
     def write(self, content: bytes) -> None:
@@ -86,20 +89,6 @@ class Output:
             raise OSError(
                 f"{self.option} {self.path} could not be written ({reason}). {ending}"
             ) from error
-
-
-@contextlib.contextmanager
-def _standard_output_in_words() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"cannot write to standard output ({error.strerror or error}): what it holds is not whole. Make room, "
-            "or name a file in another place by --output",
-        ) from error
 
 
 def refuse_inputs(option: str, path: str | Path, inputs: Inputs) -> None:

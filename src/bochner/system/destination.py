@@ -76,19 +76,12 @@ class Destination:
         with self.errors_in_words():
             stack.close()
 
-    @contextlib.contextmanager
-    def errors_in_words(self) -> Iterator[None]:
+    def errors_in_words(self) -> contextlib.AbstractContextManager[None]:
         """Say of a system's error which file could not be written, and that nothing was lost."""
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise OSError(
-                error.errno,
-                f"cannot write {self.path} ({error.strerror or error}): what was there before is unchanged. Make room, "
-                "or choose another place",
-            ) from error
+        return errors_in_words(
+            f"write {self.path}",
+            "what was there before is unchanged. Make room, or choose another place",
+        )
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
@@ -121,6 +114,18 @@ class Destination:
         # Not every file system knows them.
         with contextlib.suppress(OSError):
             beside.chmod(stat.S_IMODE(self._real.stat().st_mode))
+
+
+@contextlib.contextmanager
+def errors_in_words(what: str, advice: str) -> Iterator[None]:
+    """Say of a system's error what could not be done, why, and what to do; a reader that left is no such error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(error.errno, f"cannot {what} ({reason}): {advice}") from error
 
 
 def try_writing(folder: Path) -> None:
