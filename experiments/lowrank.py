@@ -75,7 +75,11 @@ def _layers(width: int | str, d_out: int) -> list[LayerSettings]:
 def n_weights_between(model: DeepGP) -> int:
     """Count the weights between the features of the first layer and those of the second."""
     first, second = model.layers
-    learned = 0 if isinstance(second.spectrum, PriorFixed) else second.spectrum.epsilon.size  # pyright: ignore[reportAttributeAccessIssue]
+    learned = (
+        0
+        if isinstance(second.features.spectrum, PriorFixed)
+        else second.features.spectrum.epsilon.size
+    )  # pyright: ignore[reportAttributeAccessIssue]
     return first.q_W.mean.size + learned
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bochner.features import FEATURE_MAPS
 from bochner.features.frequencies import FREQUENCIES
 from bochner.features.spectra import SPECTRA
 from bochner.gp.layers import LayerSettings
@@ -17,7 +18,7 @@ from bochner.gp.reparameterization import (
     LocalReparameterization,
 )
 from bochner.inference.objectives import OBJECTIVES
-from bochner.kernels import KERNELS
+from bochner.kernels import KERNELS, RBF
 from bochner.likelihoods import GAUSSIAN_NOISE
 from bochner.ops import PRECISIONS, AutomaticLayer
 from bochner.posteriors.hyperparameters import THETAS
@@ -94,7 +95,7 @@ class Config:
         check_choice("gradients", values["gradients"], _GRADIENTS)
         check_choice("precision", values["precision"], PRECISIONS)
         for kernel in _each(values["kernel"]):
-            check_choice("kernel", kernel, KERNELS)
+            check_choice("kernel", kernel, FEATURE_MAPS)
         for name in ("n_layers", "n_members", "batch_size", "n_mc_predict"):
             check_whole_number(name, values[name])
         for name in ("width", "n_random_features", "n_mc_train"):
@@ -179,7 +180,8 @@ class Config:
                 LayerSettings(
                     width=width,
                     n_rf=n_rf,
-                    kernel=KERNELS[kernel],
+                    kernel=KERNELS.get(kernel, RBF),  # which maps without a kernel leave alone
+                    features=FEATURE_MAPS[kernel],
                     omega=SPECTRA[self.omega],
                     frequencies=FREQUENCIES[self.frequencies](),
                     ard=self.ard,

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from bochner.kernels import AbstractKernel
+from bochner.features.maps import AbstractDrawnFeatures
 from bochner.ops import AbstractPath, AutomaticLayer, with_clipped_gradient
 from bochner.ops.clipping import Function
 from bochner.posteriors.gaussians import AnyGaussian, FactorizedGaussian
@@ -32,8 +32,7 @@ class AbstractReparameterization(eqx.Module):
     @abstractmethod
     def weights(
         self,
-        kernel: AbstractKernel,
-        Omega: Float[Array, "d_in rf"],
+        features: AbstractDrawnFeatures,
         q_W: AnyGaussian,
         noise: Float[Array, "..."],
     ) -> Any:
@@ -42,9 +41,8 @@ class AbstractReparameterization(eqx.Module):
     @abstractmethod
     def outputs(
         self,
-        kernel: AbstractKernel,
+        features: AbstractDrawnFeatures,
         inputs: tuple[Float[Array, "_ batch"], ...],
-        Omega: Float[Array, "d_in rf"],
         weights: Any,
     ) -> Float[Array, "d_out batch"]:
         """Compute one draw of the output, with the data as columns; inputs count as one matrix."""
@@ -78,12 +76,12 @@ class DrawWeights(AbstractReparameterization):
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return feat, d_out
 
-    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
+    def weights(self, features, q_W, noise):  # noqa: D102
         # The factor goes to W, which is small, and not to the features, which are large.
-        return jnp.sqrt(kernel.feature_variance(Omega.shape[1])) * q_W.sample(noise)
+        return jnp.sqrt(features.variance()) * q_W.sample(noise)
 
-    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
-        return self.path.outputs(kernel, inputs, Omega, weights)
+    def outputs(self, features, inputs, weights):  # noqa: D102
+        return features.outputs(self.path, inputs, weights)
 
 
 class LocalReparameterization(AbstractReparameterization):
@@ -103,14 +101,14 @@ class LocalReparameterization(AbstractReparameterization):
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return batch, d_out
 
-    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
+    def weights(self, features, q_W, noise):  # noqa: D102
         assert isinstance(q_W, FactorizedGaussian)  # as everywhere in training
-        factor = kernel.feature_variance(Omega.shape[1])
+        factor = features.variance()
         return jnp.sqrt(factor) * q_W.mean, factor * q_W.variance, noise.T
 
-    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
+    def outputs(self, features, inputs, weights):  # noqa: D102
         mean_W, variance_W, noise = weights
-        mean, variance = self.path.moments(kernel, inputs, Omega, mean_W, variance_W)
+        mean, variance = features.moments(self.path, inputs, mean_W, variance_W)
         # Rows whose features are all zero have no variance, where the square root has no derivative.
         return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
 
@@ -148,11 +146,11 @@ class ClippedGradients(AbstractReparameterization):
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return self.inner.noise_shape(feat, d_out, batch)
 
-    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
-        return self.inner.weights(kernel, Omega, q_W, noise)
+    def weights(self, features, q_W, noise):  # noqa: D102
+        return self.inner.weights(features, q_W, noise)
 
-    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
-        return self.inner.outputs(kernel, inputs, Omega, weights)
+    def outputs(self, features, inputs, weights):  # noqa: D102
+        return self.inner.outputs(features, inputs, weights)
 
     def through(self, layer, first, others):  # noqa: D102
         return with_clipped_gradient(layer, first, others)

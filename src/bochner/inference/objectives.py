@@ -187,7 +187,7 @@ class Evidence(AbstractObjective):
     def kl(self, model):  # noqa: D102
         last = model.blocks[-1]
         of_noise = noise_weights(model).kl(jnp.zeros((), last.dtype))
-        return model.hidden_kl() + last.kl_beside_W() + of_noise
+        return model.hidden_kl() + last.features.kl() + of_noise
 
 
 def last_features(

@@ -1,7 +1,13 @@
 """A layer of random features, `F -> Phi(F) W`, computed so that Phi stays on chip where that is faster."""
 
 from bochner.ops.fused_layer.activations import Activation, CosineSine, ReluPower, Sine
-from bochner.ops.fused_layer.layer import AbstractPath, AutomaticLayer, PallasLayer, XlaLayer
+from bochner.ops.fused_layer.layer import (
+    AbstractPath,
+    AutomaticLayer,
+    PallasLayer,
+    XlaLayer,
+    project,
+)
 from bochner.ops.fused_layer.precision import PRECISIONS, Precision
 
 __all__ = [
@@ -15,4 +21,5 @@ __all__ = [
     "ReluPower",
     "Sine",
     "XlaLayer",
+    "project",
 ]
