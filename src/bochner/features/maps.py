@@ -103,6 +103,11 @@ class AbstractFeatureMap(eqx.Module):
         """Whether all Monte Carlo samples have the same frequencies, or whatever features are made of."""
         return True
 
+    @property
+    def has_posterior(self) -> bool:
+        """Whether training learns a posterior of frequencies, or of whatever features are made of."""
+        return False
+
     def kl(self) -> Float[Array, ""]:
         """Compute what the map adds to the KL."""
         return jnp.zeros(())

@@ -124,6 +124,10 @@ class RandomFeatures(AbstractFeatureMap):
     def is_shared(self):  # noqa: D102
         return self.spectrum.noise_shape is None
 
+    @property
+    def has_posterior(self):  # noqa: D102
+        return self.spectrum.learned is not None
+
     def kl(self):  # noqa: D102
         of_Omega = self.spectrum.kl(self.kernel, self.theta.spread(self.kernel))
         return of_Omega + self.theta.kl(self.kernel)
@@ -151,7 +155,7 @@ class RandomFeatures(AbstractFeatureMap):
         remedy = "use degree 1 or 2, or a single layer with `PriorFixed` and a shared lengthscale"
         if number > 0:
             blocked = "the layers before it"
-        elif self.spectrum.learned is not None:
+        elif self.has_posterior:
             blocked = "q(Omega)"
         elif self.kernel.log_lengthscale.ndim > 0:
             blocked = "its ARD lengthscales"

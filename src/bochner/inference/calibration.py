@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.inference.evidence import left_out
-from bochner.inference.objectives import last_features
+from bochner.inference.last_layer import last_features
 from bochner.likelihoods.noise_laws import AbstractNoiseLaw, Normal, TwoWidths
 from bochner.posteriors.gaussians import JointGaussian, SideBySide
 from bochner.rows.table import Table

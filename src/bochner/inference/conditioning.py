@@ -11,7 +11,7 @@ from bochner.gp.layers import Layer, LayerNoise, Stack
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP, Noise
 from bochner.inference.evidence import exact_posterior
-from bochner.inference.objectives import last_features, log_noise_variances, noise_weights
+from bochner.inference.last_layer import last_features, log_noise_variances, noise_weights
 from bochner.likelihoods.noise_laws import Normal
 from bochner.posteriors.gaussians import (
     AnyGaussian,

@@ -9,9 +9,6 @@ from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.rows import Rows
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
-from bochner.inference.calibration import uncalibrated
-from bochner.inference.conditioning import unconditioned
-from bochner.inference.objectives import OBJECTIVES
 from bochner.likelihoods import AbstractClassificationLikelihood
 from bochner.mcmc.comparison import COVERAGE, Compared, Predictions
 from bochner.mcmc.deep_target import DeepTarget
@@ -46,14 +43,15 @@ def check_deep(
     rows = fit.scaled(given)
     table = Table.of(rows.X[used], rows.Y[used])
     key_refit, key_start, key_last, key_draws = jax.random.split(jax.random.key(seed), 4)
-    replicates, fitted = _as_trained(fit), fit.model
+    # Each with its own q(W), of which draws may be held in the model that predicts.
+    replicates = fit.config.maximized.as_trained(fit.model, n_draws=fit.config.n_conditioned)
+    fitted = fit.model
     check_fixed_frequencies(replicates[0])
     if refit:
         told(0.0, "fitting q(W) to these rows")
         replicates, fitted = _refitted(fit, replicates, table, key_refit)
-    elif fit.config.objective == "evidence":
-        assert isinstance(fitted, Members)  # of draws of the hidden layers
-        fitted = uncalibrated(fitted)
+    else:
+        fitted = fit.config.maximized.uncalibrated(fitted)
     target = DeepTarget(replicates, table)
     starts = target.starts(replicates, effort.n_chains, key=key_start)
     chains = sample(target, starts, effort, seed=seed, told=told)
@@ -73,14 +71,6 @@ def check_deep(
     )
 
 
-def _as_trained(fit: DeepFit) -> list[DeepGP]:
-    """Give each replicate with its own q(W), of which draws may be held in the model that predicts."""
-    if fit.config.objective != "evidence":
-        return fit.model.each()
-    # The draws of a member's hidden layers follow each other.
-    return [unconditioned(one) for one in fit.model.each()[:: fit.config.n_conditioned]]
-
-
 def _refitted(
     fit: DeepFit, replicates: list[DeepGP], table: Table, key: jax.Array
 ) -> tuple[list[DeepGP], DeepGP | Members]:
@@ -93,7 +83,7 @@ def _refitted(
         batch_size=table.n_rows,
         learning_rate=0.1,
         schedule=Cosine(),
-        objective=OBJECTIVES[fit.config.objective](),
+        objective=fit.config.maximized,
         reparameterization=fit.config.reparameterization,
         key=key,
     ).model

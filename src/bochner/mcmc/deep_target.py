@@ -17,7 +17,7 @@ from bochner.gp.members import Members
 from bochner.gp.model import DeepGP, Noise
 from bochner.gp.reparameterization import DrawWeights
 from bochner.inference.conditioning import condition_on
-from bochner.inference.objectives import last_features, log_noise_variances
+from bochner.inference.last_layer import last_features, log_noise_variances
 from bochner.mcmc.rows_marginal import left_out, log_marginal
 from bochner.mcmc.weights import at_prior, draws_of_q, map_layers
 from bochner.prediction.statistics import Posterior

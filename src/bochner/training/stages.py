@@ -107,6 +107,5 @@ def trainable(model: DeepGP | Members, stage: Stage) -> PyTree[bool]:
 def in_words(stage: Stage, model: DeepGP | Members) -> str:
     """Say what a stage learns of a model, of which held frequencies have no q(Omega)."""
     nodes = jax.tree.leaves(model, is_leaf=lambda node: isinstance(node, Layer))
-    layers = [node for node in nodes if isinstance(node, Layer)]
-    marks = [layer.features.trainable(theta=False, omega=True) for layer in layers]
-    return str(dataclasses.replace(stage, omega=stage.omega and any(jax.tree.leaves(marks))))
+    learns = any(node.features.has_posterior for node in nodes if isinstance(node, Layer))
+    return str(dataclasses.replace(stage, omega=stage.omega and learns))
