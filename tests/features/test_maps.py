@@ -109,7 +109,7 @@ def test_the_local_reparameterization_has_its_moments(x64):
     layer, X = shaken().layers[0], examples.inputs(6, 2)
     local = LocalReparameterization()
     features = layer.features.draw(None)
-    _, variance = features.moments(local.path, (X.T,), layer.q_W.mean, layer.q_W.variance)
+    _, variance = features.moments(local.backend, (X.T,), layer.q_W.mean, layer.q_W.variance)
     expected = np.einsum("nf,fd->dn", np.asarray(layer.Phi(X)) ** 2, layer.q_W.variance)
     np.testing.assert_allclose(variance, expected, rtol=1e-10)
 

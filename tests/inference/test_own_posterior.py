@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bochner import Deep, DeepGPRegressor, load
-from bochner.fitting.settling import Asked, able_to_go_on
+from bochner.fitting.resolving import Asked, able_to_go_on
 from bochner.inference.bound import expected_log_likelihood
 from bochner.inference.objectives import OBJECTIVES, AbstractObjective
 from bochner.posteriors.gaussians import FactorizedGaussian

@@ -57,10 +57,10 @@ def described(
         >>> jax.tree.structure(skeleton(blueprint)) == jax.tree.structure(model)
         True
     """
-    if reparameterization.path not in (XlaLayer(), AutomaticLayer()):
+    if reparameterization.backend not in (XlaLayer(), AutomaticLayer()):
         raise ValueError(
-            "asynchronous workers compute layers on the plain path, in float32; got "
-            f"{reparameterization.path}."
+            "asynchronous workers compute layers on the plain backend, in float32; got "
+            f"{reparameterization.backend}."
         )
     clipped = isinstance(reparameterization, ClippedGradients)
     exact = reparameterization.inner if clipped else reparameterization

@@ -22,9 +22,9 @@ from bochner.estimators.rows_in import RowsInMixin
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.inputs import check_no_weights, check_weights
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
 from bochner.fitting.session import Session
-from bochner.fitting.settling import Asked
 from bochner.fitting.sources import (
     TrainingSource,
     is_source,

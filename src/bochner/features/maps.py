@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from bochner.features.frequencies import AbstractFrequencies, Independent
 from bochner.features.spectra import AbstractSpectrum, VarFixed
 from bochner.kernels import RBF, AbstractKernel
-from bochner.ops import AbstractPath
+from bochner.ops import AbstractBackend
 from bochner.posteriors.hyperparameters import FreeTheta, PriorTheta, VariationalTheta
 
 Inputs = tuple[Float[Array, "_ batch"], ...]
@@ -32,15 +32,15 @@ class AbstractDrawnFeatures(eqx.Module):
         """Compute the features without that factor."""
 
     def outputs(
-        self, path: AbstractPath, inputs: Inputs, W: Float[Array, "feat d_out"]
+        self, backend: AbstractBackend, inputs: Inputs, W: Float[Array, "feat d_out"]
     ) -> Float[Array, "d_out batch"]:
-        """Compute `W.T @ columns(inputs)`; in float32, unless a feature map knows what the path is for."""
+        """Compute `W.T @ columns(inputs)`; in float32, unless a feature map knows what the backend is for."""
         with jax.default_matmul_precision("float32"):
             return W.T @ self.columns(inputs)
 
     def moments(
         self,
-        path: AbstractPath,
+        backend: AbstractBackend,
         inputs: Inputs,
         mean: Float[Array, "feat d_out"],
         variance: Float[Array, "feat d_out"],

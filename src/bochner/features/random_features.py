@@ -30,7 +30,7 @@ class FeatureNoise(NamedTuple):
 
 
 class ProjectedFeatures(AbstractDrawnFeatures):
-    """The activation of `Omega.T @ inputs`, as fast as a path computes it."""
+    """The activation of `Omega.T @ inputs`, as fast as a backend computes it."""
 
     kernel: AbstractKernel
     Omega: Float[Array, "..."]
@@ -41,11 +41,11 @@ class ProjectedFeatures(AbstractDrawnFeatures):
     def columns(self, inputs):  # noqa: D102
         return self.kernel.features(project(inputs, self.Omega))
 
-    def outputs(self, path, inputs, W):  # noqa: D102
-        return path.outputs(self.kernel, inputs, self.Omega, W)
+    def outputs(self, backend, inputs, W):  # noqa: D102
+        return backend.outputs(self.kernel, inputs, self.Omega, W)
 
-    def moments(self, path, inputs, mean, variance):  # noqa: D102
-        return path.moments(self.kernel, inputs, self.Omega, mean, variance)
+    def moments(self, backend, inputs, mean, variance):  # noqa: D102
+        return backend.moments(self.kernel, inputs, self.Omega, mean, variance)
 
     def matrix(self, F):  # noqa: D102
         parts = self.kernel.activate(F @ self.Omega)

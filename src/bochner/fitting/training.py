@@ -14,12 +14,12 @@ from bochner.fitting.config import AUTO, Config
 from bochner.fitting.deep_fit import DeepFit, key_for
 from bochner.fitting.held_out import HeldOutRows, Named
 from bochner.fitting.inputs import warn_of_rounding
-from bochner.fitting.judging import DEPTHS, Judged, OwnRows, brief, mnll_of, parts_to_judge
 from bochner.fitting.recipes import frequencies_are_open
+from bochner.fitting.resolving import Asked, able_to_go_on
 from bochner.fitting.rows import Rows, joined
-from bochner.fitting.settling import Asked, able_to_go_on
 from bochner.fitting.spec import ModelSpec
 from bochner.fitting.task import AbstractTask
+from bochner.fitting.validation import DEPTHS, Judged, OwnRows, brief, mnll_of, parts_to_judge
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.prediction.statistics import Posterior

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from bochner.features.maps import AbstractDrawnFeatures
-from bochner.ops import AbstractPath, AutomaticLayer, with_clipped_gradient
+from bochner.ops import AbstractBackend, AutomaticLayer, with_clipped_gradient
 from bochner.ops.clipping import Function
 from bochner.posteriors.gaussians import AnyGaussian, FactorizedGaussian
 
@@ -20,10 +20,10 @@ class AbstractReparameterization(eqx.Module):
     each other with the second alone.
 
     Attributes:
-        path: how features and their products with weights are computed.
+        backend: how features and their products with weights are computed.
     """
 
-    path: eqx.AbstractVar[AbstractPath]
+    backend: eqx.AbstractVar[AbstractBackend]
 
     @abstractmethod
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:
@@ -47,9 +47,9 @@ class AbstractReparameterization(eqx.Module):
     ) -> Float[Array, "d_out batch"]:
         """Compute one draw of the output, with the data as columns; inputs count as one matrix."""
 
-    def on(self, path: AbstractPath) -> "AbstractReparameterization":
+    def on(self, backend: AbstractBackend) -> "AbstractReparameterization":
         """Give the same with another way to compute the layer."""
-        return type(self)(path)  # pyright: ignore[reportCallIssue]
+        return type(self)(backend)  # pyright: ignore[reportCallIssue]
 
     def through(
         self, layer: Function, first: Float[Array, "_ batch"], others: PyTree
@@ -71,7 +71,7 @@ class DrawWeights(AbstractReparameterization):
         (200, 3)
     """
 
-    path: AbstractPath = AutomaticLayer()
+    backend: AbstractBackend = AutomaticLayer()
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return feat, d_out
@@ -81,7 +81,7 @@ class DrawWeights(AbstractReparameterization):
         return jnp.sqrt(features.variance()) * q_W.sample(noise)
 
     def outputs(self, features, inputs, weights):  # noqa: D102
-        return features.outputs(self.path, inputs, weights)
+        return features.outputs(self.backend, inputs, weights)
 
 
 class LocalReparameterization(AbstractReparameterization):
@@ -96,7 +96,7 @@ class LocalReparameterization(AbstractReparameterization):
         (50, 3)
     """
 
-    path: AbstractPath = AutomaticLayer()
+    backend: AbstractBackend = AutomaticLayer()
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return batch, d_out
@@ -108,7 +108,7 @@ class LocalReparameterization(AbstractReparameterization):
 
     def outputs(self, features, inputs, weights):  # noqa: D102
         mean_W, variance_W, noise = weights
-        mean, variance = features.moments(self.path, inputs, mean_W, variance_W)
+        mean, variance = features.moments(self.backend, inputs, mean_W, variance_W)
         # Rows whose features are all zero have no variance, where the square root has no derivative.
         return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
 
@@ -119,7 +119,7 @@ class ClippedGradients(AbstractReparameterization):
     A layer may draw nearby points apart, and many layers do so exponentially: then the gradients of the first ones are
     long, and hardly more than noise. What is computed is the same; a row's gradient with respect to what the layer
     before gave is clipped to the norm of that with respect to what this layer gives. Rows that are not drawn apart keep
-    theirs, so they are heard among those that are. The gradients of the layers before are biased then. For training
+    theirs, so they count among those that are. The gradients of the layers before are biased then. For training
     many layers.
 
     Attributes:
@@ -137,11 +137,11 @@ class ClippedGradients(AbstractReparameterization):
         self.inner = inner
 
     @property
-    def path(self) -> AbstractPath:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: D102
-        return self.inner.path
+    def backend(self) -> AbstractBackend:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: D102
+        return self.inner.backend
 
-    def on(self, path: AbstractPath) -> "ClippedGradients":  # noqa: D102
-        return ClippedGradients(self.inner.on(path))
+    def on(self, backend: AbstractBackend) -> "ClippedGradients":  # noqa: D102
+        return ClippedGradients(self.inner.on(backend))
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return self.inner.noise_shape(feat, d_out, batch)

@@ -42,8 +42,8 @@ def expected_log_likelihood(
     if one_at_a_time:
         return _sequential_mean(model, X, Y, weights, noise, reparameterization)
 
-    path = reparameterization.path
-    several = reparameterization.on(path.side_by_side(n_samples))
+    backend = reparameterization.backend
+    several = reparameterization.on(backend.side_by_side(n_samples))
     if not _features_are_shared(model):
 
         def one_sample(sample_noise: Noise) -> Array:
@@ -51,7 +51,7 @@ def expected_log_likelihood(
 
         return jnp.mean(jax.vmap(one_sample)(noise))
 
-    first_F = _first_outputs(model, X, noise, reparameterization.on(path.of_shared_inputs()))
+    first_F = _first_outputs(model, X, noise, reparameterization.on(backend.of_shared_inputs()))
 
     def later_layers(F: Array, sample_noise: Noise) -> Array:
         F = model.after_first_block(F, X, sample_noise, several)

@@ -16,7 +16,7 @@ def last_features(
     noise: Noise,
     reparameterization: AbstractReparameterization = DrawWeights(),  # noqa: B008
 ) -> Float[Array, "batch feat"]:
-    """Compute the features of the last layer at one draw of the hidden layers, in float32 whatever the path says."""
+    """Compute the features of the last layer at one draw of the hidden layers, in float32 whatever the backend."""
     inputs = model.inputs_of_last(X, noise, reparameterization.on(AutomaticLayer()))
     with jax.default_matmul_precision("float32"):
         return model.blocks[-1].Phi(jnp.concatenate(inputs, axis=1), noise[-1])

@@ -2,7 +2,7 @@
 
 from bochner.ops.fused_layer.activations import Activation, CosineSine, ReluPower, Sine
 from bochner.ops.fused_layer.layer import (
-    AbstractPath,
+    AbstractBackend,
     AutomaticLayer,
     PallasLayer,
     XlaLayer,
@@ -12,7 +12,7 @@ from bochner.ops.fused_layer.precision import PRECISIONS, Precision
 
 __all__ = [
     "PRECISIONS",
-    "AbstractPath",
+    "AbstractBackend",
     "Activation",
     "AutomaticLayer",
     "CosineSine",
