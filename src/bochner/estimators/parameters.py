@@ -56,6 +56,9 @@ class Parameters(BaseEstimator):
 
         Args:
             deep: whether to go into members.
+
+        Returns:
+            Values by name.
         """
         found = super().get_params(deep)
         for name, member in self._named_members() if deep else ():

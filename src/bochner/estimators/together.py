@@ -47,6 +47,9 @@ def fit_together(
     Args:
         estimators: one for each table.
         tables: inputs and targets.
+
+    Returns:
+        The same estimators, fitted, in the order of the tables.
     """
     _check(estimators, tables)
     prepared = [_Prepared.of(one, *table) for one, table in zip(estimators, tables, strict=True)]

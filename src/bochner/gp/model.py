@@ -196,6 +196,9 @@ def collapsed_weights(
 
     W is the mean of q(W). With fed inputs only the rows of Omega that meet the hidden layer enter.
 
+    Returns:
+        A matrix with a row for each feature of the layer and a column for each frequency of the next.
+
     Example:
         >>> import jax
         >>> from bochner.gp.layers import LayerSettings

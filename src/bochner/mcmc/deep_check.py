@@ -10,7 +10,7 @@ from bochner.fitting.rows import Rows
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.likelihoods import AbstractClassificationLikelihood
-from bochner.mcmc.comparison import COVERAGE, Compared, Predictions
+from bochner.mcmc.comparison import COVERAGE, PosteriorCheck, Predictions
 from bochner.mcmc.deep_target import DeepTarget
 from bochner.mcmc.rotations import Effort, Told, sample
 from bochner.mcmc.weights import check_fixed_frequencies
@@ -38,7 +38,7 @@ def check_deep(
     refit: bool,
     seed: int,
     told: Told,
-) -> Compared:
+) -> PosteriorCheck:
     """Compare q(W) with chains over W, given the used rows, on the rows compared."""
     rows = fit.scaled(given)
     table = Table.of(rows.X[used], rows.Y[used])
@@ -61,13 +61,16 @@ def check_deep(
     places = np.linspace(0, positions.shape[1] - 1, n_each).astype(int)
     sampled = target.posterior(positions[:, places], key=key_last)
     variational = Posterior.draw(fitted, n_draws=_N_DRAWS, key=key_draws)
-    return Compared(
+    return PosteriorCheck(
         *(_predict(fit, posterior, rows[compared]) for posterior in (variational, sampled)),
         what="weights",
         refitted=refit,
         worst_rhat=chains.worst_rhat,
         smallest_ess=chains.smallest_ess,
         n_divergent=chains.n_divergent,
+        Y=given.Y[compared],
+        n_rows=len(used),
+        new_rows=not np.array_equal(used, compared),
     )
 
 

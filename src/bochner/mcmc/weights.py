@@ -96,6 +96,9 @@ def sample_weights(
         max_doublings: a trajectory has at most two to this power leapfrog steps.
         key: random key.
 
+    Returns:
+        All draws with diagnostics: arrays begin with the axes of chains and samples; see `WeightDraws`.
+
     Example:
         >>> import jax, jax.numpy as jnp
         >>> from bochner.gp.layers import LayerSettings
