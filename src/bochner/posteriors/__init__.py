@@ -1,1 +1,1 @@
-"""Variational posteriors: Gaussians over weights, and the treatment of kernels' parameters."""
+"""What a deep model is uncertain about: weights, frequencies, parameters of kernels."""

@@ -1,1 +1,0 @@
-"""Random features: base frequencies, and how frequencies are treated."""
