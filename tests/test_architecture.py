@@ -28,8 +28,8 @@ ORDER = [
     "explaining",
     "estimators",
     "mcmc",
-    "integrations",
     "report",
+    "integrations",
     "cli",
     "__main__",
 ]
