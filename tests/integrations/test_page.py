@@ -8,7 +8,11 @@ import jax
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs/integrations.md"
-NEEDS = {"scikit-learn": ["sklearn"]}
+NEEDS = {
+    "scikit-learn": ["sklearn"],
+    "Ray Data, Dask, Spark": ["pyarrow"],
+    "ONNX": ["onnx", "onnxruntime"],
+}
 HEAVY: set[str] = set()
 
 
