@@ -12,6 +12,7 @@ NEEDS = {
     "scikit-learn": ["sklearn"],
     "Ray Data, Dask, Spark": ["pyarrow"],
     "ONNX": ["onnx", "onnxruntime"],
+    "skpro": ["skpro"],
 }
 HEAVY: set[str] = set()
 
