@@ -164,7 +164,7 @@ class MixtureRegressor(BaseProbaRegressor):
 
     def _fit(self, X: pd.DataFrame, y: pd.DataFrame) -> "MixtureRegressor":
         self._target = y.columns
-        regressor = DeepGPRegressor() if self.regressor is None else clone(self.regressor)
+        regressor: Any = DeepGPRegressor() if self.regressor is None else clone(self.regressor)
         self.regressor_ = regressor.fit(_named(X), y.iloc[:, 0])
         return self
 
