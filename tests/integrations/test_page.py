@@ -13,8 +13,9 @@ NEEDS = {
     "Ray Data, Dask, Spark": ["pyarrow"],
     "ONNX": ["onnx", "onnxruntime"],
     "skpro": ["skpro"],
+    "BoTorch": ["torch", "botorch"],
 }
-HEAVY: set[str] = set()
+HEAVY = {"BoTorch"}
 
 
 def parts():
