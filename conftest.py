@@ -16,7 +16,7 @@ import pytest
 
 # Their examples are run where these libraries are installed, which the development extras leave out.
 collect_ignore = [
-    f"src/bochner/integrations/{library}.py"
+    f"src/bochner/estimators/integrations/{library}.py"
     for library in ("botorch", "skpro")
     if importlib.util.find_spec(library) is None
 ]

@@ -19,7 +19,7 @@ from botorch.test_functions import Branin, Hartmann
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from bochner import DeepGPRegressor, Exact
-from bochner.integrations.botorch import FunctionDraws
+from bochner.estimators.integrations.botorch import FunctionDraws
 
 FUNCTIONS = {"branin": lambda: Branin(negate=True), "hartmann6": lambda: Hartmann(negate=True)}
 

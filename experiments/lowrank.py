@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from bochner import datasets
+from bochner.features.frequencies import AbstractFrequencies
+from bochner.features.spectra import PriorFixed
 from bochner.gp.layers import LayerSettings
 from bochner.gp.model import DeepGP, collapsed_weights
 from bochner.gp.reparameterization import LocalReparameterization
 from bochner.likelihoods import AbstractLikelihood, Gaussian, Softmax
 from bochner.members.parts import MomentsOfDraws
-from bochner.posteriors.frequencies import AbstractFrequencies
-from bochner.posteriors.spectra import PriorFixed
 from bochner.prediction.statistics import Posterior, Probabilities
 from bochner.rows.scaling import TargetScaling, robust
 from bochner.rows.table import Table

@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from bochner.datasets.simulated import composed
+from bochner.features.spectra import PriorFixed
 from bochner.gp.layers import LayerSettings
 from bochner.gp.model import DeepGP, Noise
 from bochner.gp.reparameterization import DrawWeights
 from bochner.inference.bound import estimate_bound
 from bochner.likelihoods import Gaussian
 from bochner.mcmc import sample_weights, two_layer_posterior
-from bochner.posteriors.spectra import PriorFixed
 from bochner.rows.table import Table
 from bochner.training import Budget, Cosine, Plan, train
 from experiments.runner import Experiment, Job

@@ -9,7 +9,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # The mathematics; what faces the user checks its own inputs.
 _CHECKED = (
-    "ops tables rows kernels posteriors likelihoods gp inference training.budget training.chunk "
+    "ops tables rows kernels posteriors features likelihoods gp inference training.budget training.chunk "
     "training.stages prediction.statistics prediction.metrics"
 )
 install_import_hook([f"bochner.{name}" for name in _CHECKED.split()], "beartype.beartype")

@@ -5,11 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bochner.features.spectra import SPECTRA
 from bochner.gp.layers import Layer, LayerSettings, Stack
 from bochner.gp.model import DeepGP
 from bochner.kernels import KERNELS
 from bochner.likelihoods import Gaussian
-from bochner.posteriors.spectra import SPECTRA
 
 D_IN = 2
 

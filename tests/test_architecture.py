@@ -16,6 +16,7 @@ ORDER = [
     "rows",
     "kernels",
     "posteriors",
+    "features",
     "likelihoods",
     "gp",
     "inference",
@@ -29,7 +30,6 @@ ORDER = [
     "estimators",
     "mcmc",
     "report",
-    "integrations",
     "cli",
     "__main__",
 ]

@@ -10,13 +10,13 @@ from jax.flatten_util import ravel_pytree
 from bochner.distributed.blueprint import described, skeleton
 from bochner.distributed.server import Coordinator, ParameterShard
 from bochner.distributed.worker import Worker, program_of, step_of_shard
+from bochner.features.spectra import SPECTRA
 from bochner.gp.layers import LayerSettings
 from bochner.gp.model import DeepGP
 from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
 from bochner.kernels import KERNELS
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, REGRESSION_LIKELIHOODS, Gaussian
 from bochner.ops import PallasLayer
-from bochner.posteriors.spectra import SPECTRA
 from bochner.rows.spool import Spool
 from bochner.training import Constant, Stage, trainable
 from bochner.training.chunk import ChunkInputs, State, chunk_capacity, run_chunk

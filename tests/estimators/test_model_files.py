@@ -8,11 +8,11 @@ import pytest
 
 from bochner import Constant, Deep, Exact, Landmarks, Linear, load
 from bochner.estimators.files import from_parts, to_parts
+from bochner.features.frequencies import FREQUENCIES
+from bochner.features.spectra import SPECTRA
 from bochner.fitting.json_forms import classes_from, classes_to_json
 from bochner.kernels import KERNELS
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, LIKELIHOODS
-from bochner.posteriors.frequencies import FREQUENCIES
-from bochner.posteriors.spectra import SPECTRA
 from bochner.system.saving import (
     ModelFileError,
     format_arrays,

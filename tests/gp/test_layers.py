@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bochner.features.spectra import SPECTRA, VarResampled
 from bochner.gp.layers import Layer, LayerNoise, LayerSettings, Stack, group_equal
 from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
 from bochner.kernels import KERNELS
-from bochner.posteriors.spectra import SPECTRA, VarResampled
 from tests.examples import inputs, setting, shaken
 from tests.reference import deep_gp, gaussians
 

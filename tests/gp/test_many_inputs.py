@@ -5,7 +5,7 @@ import sys
 
 _START = """
 import jax
-from bochner.posteriors.frequencies import Orthogonal
+from bochner.features.frequencies import Orthogonal
 from bochner.gp.layers import LayerSettings
 from bochner.likelihoods import Gaussian
 from bochner.gp.members import Members

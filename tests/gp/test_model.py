@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bochner.features.spectra import SPECTRA, PriorFixed
 from bochner.gp.layers import Layer, LayerSettings, Stack
 from bochner.gp.model import DeepGP, collapsed_weights
 from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
 from bochner.kernels import KERNELS, ArcCosine
 from bochner.likelihoods import Gaussian
-from bochner.posteriors.spectra import SPECTRA, PriorFixed
 from tests import examples
 from tests.reference import deep_gp
 

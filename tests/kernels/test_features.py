@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bochner.features.frequencies import Independent
+from bochner.features.spectra import PriorFixed
 from bochner.gp.layers import Layer
 from bochner.kernels import KERNELS
-from bochner.posteriors.frequencies import Independent
 from bochner.posteriors.gaussians import FactorizedGaussian
-from bochner.posteriors.spectra import PriorFixed
 from tests.kernels.test_covariance import LENGTHSCALES, VARIANCE, make, points
 from tests.reference import covariances
 

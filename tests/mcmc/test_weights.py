@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bochner.features.spectra import PriorFixed, VarFixed, VarResampled
 from bochner.gp.layers import LayerSettings
 from bochner.gp.model import DeepGP
 from bochner.likelihoods import Gaussian, Softmax
 from bochner.mcmc import effective_sample_size, sample_weights
 from bochner.mcmc.weights import Target, at_prior
-from bochner.posteriors.spectra import PriorFixed, VarFixed, VarResampled
 from bochner.prediction.statistics import Moments
 
 KEY = jax.random.key(0)

@@ -3,11 +3,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bochner.features.spectra import SPECTRA
 from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
 from bochner.inference.bound import estimate_bound
 from bochner.kernels import KERNELS
 from bochner.ops import sample_mean
-from bochner.posteriors.spectra import SPECTRA
 from tests.examples import deep_gp, inputs
 
 

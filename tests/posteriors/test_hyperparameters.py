@@ -4,12 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bochner.features.spectra import SPECTRA
 from bochner.gp.layers import Layer, LayerSettings
 from bochner.gp.reparameterization import DrawWeights
 from bochner.inference.conditioning import condition_last_layer
 from bochner.kernels import RBF
 from bochner.posteriors.hyperparameters import THETAS, FreeTheta, PriorTheta, VariationalTheta
-from bochner.posteriors.spectra import SPECTRA
 from bochner.rows.table import Table
 from bochner.training import Stage, trainable
 from tests import examples

@@ -4,8 +4,8 @@ import numpy as np
 import optax
 import pytest
 
+from bochner.features.spectra import SPECTRA
 from bochner.gp.reparameterization import LocalReparameterization
-from bochner.posteriors.spectra import SPECTRA
 from bochner.training import Budget, Cosine, Plan
 from tests.clocks import steady_clock
 from tests.training.problems import PLAN, leaves, model, short_training, table

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bochner.features.spectra import SPECTRA
 from bochner.gp.layers import LayerSettings
 from bochner.gp.members import Members, start_members
 from bochner.gp.model import DeepGP
@@ -21,7 +22,6 @@ from bochner.kernels import KERNELS, AbstractKernel
 from bochner.likelihoods import LIKELIHOODS
 from bochner.ops import AutomaticLayer, XlaLayer
 from bochner.posteriors.hyperparameters import THETAS
-from bochner.posteriors.spectra import SPECTRA
 
 _REPARAMETERIZATIONS: dict[str, type[AbstractReparameterization]] = {
     "draw-weights": DrawWeights,

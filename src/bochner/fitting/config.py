@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bochner.features.frequencies import FREQUENCIES
+from bochner.features.spectra import SPECTRA
 from bochner.gp.layers import LayerSettings
 from bochner.gp.reparameterization import (
     AbstractReparameterization,
@@ -18,9 +20,7 @@ from bochner.inference.objectives import OBJECTIVES
 from bochner.kernels import KERNELS
 from bochner.likelihoods import GAUSSIAN_NOISE
 from bochner.ops import PRECISIONS, AutomaticLayer
-from bochner.posteriors.frequencies import FREQUENCIES
 from bochner.posteriors.hyperparameters import THETAS
-from bochner.posteriors.spectra import SPECTRA
 from bochner.rows.scaling import PREPROCESSINGS
 from bochner.training import SCHEDULES, Budget, Plan
 

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from bochner.features.frequencies import AbstractFrequencies, Independent
+from bochner.features.spectra import AbstractSpectrum, VarFixed, VarResampled
 from bochner.gp.reparameterization import AbstractReparameterization
 from bochner.kernels import RBF, AbstractKernel
-from bochner.posteriors.frequencies import AbstractFrequencies, Independent
 from bochner.posteriors.gaussians import AnyGaussian, FactorizedGaussian
 from bochner.posteriors.hyperparameters import (
     AbstractTheta,
@@ -20,7 +21,6 @@ from bochner.posteriors.hyperparameters import (
     PriorTheta,
     VariationalTheta,
 )
-from bochner.posteriors.spectra import AbstractSpectrum, VarFixed, VarResampled
 
 
 class LayerNoise(NamedTuple):

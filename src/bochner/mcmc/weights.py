@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
+from bochner.features.spectra import PriorFixed, VarFixed
 from bochner.fitting.config import check_whole_number
 from bochner.gp.layers import Layer, LayerNoise
 from bochner.gp.model import DeepGP, Noise
 from bochner.gp.reparameterization import DrawWeights
 from bochner.mcmc.diagnostics import effective_sample_size, split_rhat
 from bochner.posteriors.gaussians import FactorizedGaussian
-from bochner.posteriors.spectra import PriorFixed, VarFixed
 from bochner.prediction.statistics import Posterior
 from bochner.training import Stage, trainable
 

@@ -1,1 +1,1 @@
-"""What a deep model is uncertain about: weights, frequencies, parameters of kernels."""
+"""Variational posteriors: Gaussians over weights, and the treatment of kernels' parameters."""

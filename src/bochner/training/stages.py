@@ -6,13 +6,13 @@ import equinox as eqx
 import jax
 from jaxtyping import PyTree
 
+from bochner.features.spectra import AbstractSpectrum
 from bochner.gp.layers import Layer
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.kernels import AbstractKernel
 from bochner.likelihoods import AbstractLikelihood
 from bochner.posteriors.hyperparameters import AbstractTheta, VariationalTheta
-from bochner.posteriors.spectra import AbstractSpectrum
 from bochner.training.budget import Budget
 
 Moment = int | float

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bochner.posteriors.frequencies import FREQUENCIES, Independent, Orthogonal, Sparse
+from bochner.features.frequencies import FREQUENCIES, Independent, Orthogonal, Sparse
 
 DENSE = {"independent": Independent, "orthogonal": Orthogonal}
 

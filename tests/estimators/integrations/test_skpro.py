@@ -10,7 +10,7 @@ from bochner import DeepGPRegressor, Exact, Linear
 pytest.importorskip("skpro")
 from skpro.utils import check_estimator
 
-from bochner.integrations.skpro import MixtureRegressor, PredictedDistribution
+from bochner.estimators.integrations.skpro import MixtureRegressor, PredictedDistribution
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ class PredictedDistribution(BaseDistribution):
     Example:
         >>> import pandas as pd
         >>> from bochner import Constant, DeepGPRegressor
-        >>> from bochner.integrations.skpro import PredictedDistribution
+        >>> from bochner.estimators.integrations.skpro import PredictedDistribution
         >>> X = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
         >>> model = DeepGPRegressor(Constant()).fit(X, [1.0, 2.0, 3.0])
         >>> PredictedDistribution(model, X, X.index, ["y"]).mean().round(6)["y"].tolist()
@@ -144,7 +144,7 @@ class MixtureRegressor(BaseProbaRegressor):
     Example:
         >>> import pandas as pd
         >>> from bochner import DeepGPRegressor, Linear
-        >>> from bochner.integrations.skpro import MixtureRegressor
+        >>> from bochner.estimators.integrations.skpro import MixtureRegressor
         >>> X, y = pd.DataFrame({"size": [1.0, 2.0, 3.0]}), pd.DataFrame({"price": [1.1, 1.9, 3.1]})
         >>> model = MixtureRegressor(DeepGPRegressor(Linear())).fit(X, y)
         >>> model.predict_interval(X, coverage=0.9).shape, model.predict_proba(X).pdf(y).shape

@@ -28,7 +28,7 @@ class FunctionDraws(EnsembleModel):
         >>> import numpy as np, torch
         >>> from botorch.acquisition import qLogExpectedImprovement
         >>> from bochner import DeepGPRegressor, Exact
-        >>> from bochner.integrations.botorch import FunctionDraws
+        >>> from bochner.estimators.integrations.botorch import FunctionDraws
         >>> X = np.linspace(0, 1, 12)[:, None]
         >>> y = np.sin(6 * X[:, 0])
         >>> model = FunctionDraws(DeepGPRegressor(Exact(kernel="rbf")).fit(X, y), n_functions=16)

@@ -21,7 +21,7 @@ class Independent(AbstractFrequencies):
 
     Example:
         >>> import jax
-        >>> from bochner.posteriors.frequencies import Independent
+        >>> from bochner.features.frequencies import Independent
         >>> Independent().draw(3, 10, key=jax.random.key(0)).shape
         (3, 10)
     """
@@ -39,7 +39,7 @@ class Orthogonal(AbstractFrequencies):
 
     Example:
         >>> import jax
-        >>> from bochner.posteriors.frequencies import Orthogonal
+        >>> from bochner.features.frequencies import Orthogonal
         >>> epsilon = Orthogonal().draw(2, 2, key=jax.random.key(0))
         >>> abs(float(epsilon[:, 0] @ epsilon[:, 1])) < 1e-5
         True
@@ -75,7 +75,7 @@ class Sparse(AbstractFrequencies):
 
     Example:
         >>> import jax
-        >>> from bochner.posteriors.frequencies import Sparse
+        >>> from bochner.features.frequencies import Sparse
         >>> epsilon = Sparse().draw(8, 8, key=jax.random.key(0))
         >>> (epsilon != 0).sum(axis=0).tolist()
         [8, 1, 2, 4, 8, 1, 2, 4]

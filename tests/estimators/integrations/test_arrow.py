@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from bochner import DeepGPRegressor, Linear, TableError, load
-from bochner.integrations import arrow
-from bochner.integrations.arrow import Predictor
+from bochner.estimators.integrations import arrow
+from bochner.estimators.integrations.arrow import Predictor
 
 
 def test_predictions_are_those_of_the_model(flats, files):

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bochner import Constant, DeepGPClassifier, DeepGPRegressor, Linear
-from bochner.integrations.scikit_learn import CLASSIFICATION_SCORES, Scorer, scorers
+from bochner.estimators.integrations.scikit_learn import CLASSIFICATION_SCORES, Scorer, scorers
 
 N = 60
 

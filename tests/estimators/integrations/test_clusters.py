@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bochner.integrations.arrow import Predictor
+from bochner.estimators.integrations.arrow import Predictor
 
 pytestmark = pytest.mark.slow
 N_PARTS = 6

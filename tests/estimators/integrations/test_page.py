@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs/integrations.md"
+PAGE = Path(__file__).parents[3] / "docs/integrations.md"
 NEEDS = {
     "scikit-learn": ["sklearn"],
     "Ray Data, Dask, Spark": ["pyarrow"],

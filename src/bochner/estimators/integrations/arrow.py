@@ -33,7 +33,7 @@ class Predictor:
     Example:
         >>> import os, pyarrow as pa, tempfile
         >>> from bochner import DeepGPRegressor, Linear
-        >>> from bochner.integrations.arrow import Predictor
+        >>> from bochner.estimators.integrations.arrow import Predictor
         >>> table = pa.table({"id": [7, 8, 9], "size": [1.0, 2.0, 3.0], "price": [1.1, 1.9, 3.1]})
         >>> path = os.path.join(tempfile.mkdtemp(), "flats.bochner")
         >>> DeepGPRegressor(Linear()).fit(table, "price", ignore=["id"]).save(path)

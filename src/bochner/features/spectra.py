@@ -56,7 +56,7 @@ class PriorFixed(AbstractSpectrum):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.kernels import RBF
-        >>> from bochner.posteriors.spectra import PriorFixed
+        >>> from bochner.features.spectra import PriorFixed
         >>> kernel = RBF(jnp.zeros(()), jnp.log(jnp.array([2.0])))
         >>> spectrum = PriorFixed.start(kernel, jnp.ones((1, 3)), jnp.ones(3))
         >>> spectrum.Omega(kernel).tolist()
@@ -94,7 +94,7 @@ class VarFixed(AbstractSpectrum):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.kernels import RBF
-        >>> from bochner.posteriors.spectra import VarFixed
+        >>> from bochner.features.spectra import VarFixed
         >>> kernel = RBF(jnp.zeros(()), jnp.zeros(1))
         >>> spectrum = VarFixed.start(kernel, jnp.ones((1, 3)), jnp.ones(3))
         >>> float(spectrum.kl(kernel))  # q starts at the prior
@@ -130,7 +130,7 @@ class VarResampled(AbstractSpectrum):
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.kernels import RBF
-        >>> from bochner.posteriors.spectra import VarResampled
+        >>> from bochner.features.spectra import VarResampled
         >>> kernel = RBF(jnp.zeros(()), jnp.zeros(1))
         >>> spectrum = VarResampled.start(kernel, jnp.ones((1, 3)), jnp.ones(3))
         >>> spectrum.Omega(kernel, jnp.zeros((1, 3))).tolist()

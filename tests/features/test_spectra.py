@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bochner.features.frequencies import Orthogonal, Sparse
+from bochner.features.spectra import SPECTRA, PriorFixed, VarFixed, VarResampled
 from bochner.gp.layers import Layer, LayerSettings
 from bochner.kernels import RBF, Matern
-from bochner.posteriors.frequencies import Orthogonal, Sparse
-from bochner.posteriors.spectra import SPECTRA, PriorFixed, VarFixed, VarResampled
 from tests.reference import gaussians
 
 D_IN, N_RF = 3, 4

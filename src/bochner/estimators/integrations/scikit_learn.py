@@ -95,7 +95,7 @@ class Scorer:
     Example:
         >>> from sklearn.model_selection import GridSearchCV
         >>> from bochner import DeepGPRegressor, Exact, Linear
-        >>> from bochner.integrations.scikit_learn import Scorer
+        >>> from bochner.estimators.integrations.scikit_learn import Scorer
         >>> X, y = [[0.1 * i] for i in range(30)], [0.01 * i * i for i in range(30)]
         >>> grid = {"members": [Linear(), Exact(kernel="rbf")]}
         >>> search = GridSearchCV(DeepGPRegressor(), grid, scoring=Scorer("neg_crps"), cv=3)
@@ -162,7 +162,7 @@ def scorers(*names: str, coverage: float = 0.9) -> dict[str, Scorer]:
     Example:
         >>> from sklearn.model_selection import cross_validate
         >>> from bochner import DeepGPRegressor, Linear
-        >>> from bochner.integrations.scikit_learn import scorers
+        >>> from bochner.estimators.integrations.scikit_learn import scorers
         >>> X, y = [[0.1 * i] for i in range(30)], [0.2 * (i % 3) + i for i in range(30)]
         >>> found = cross_validate(DeepGPRegressor(Linear()), X, y, scoring=scorers("neg_crps", "coverage"))
         >>> found["test_coverage"].shape

@@ -11,7 +11,7 @@ from botorch.acquisition import qLogExpectedImprovement  # noqa: E402
 from botorch.optim import optimize_acqf  # noqa: E402
 from botorch.test_functions import Branin  # noqa: E402
 
-from bochner.integrations.botorch import FunctionDraws  # noqa: E402
+from bochner.estimators.integrations.botorch import FunctionDraws  # noqa: E402
 
 N_FUNCTIONS = 8
 

@@ -1,0 +1,1 @@
+"""Random features: base frequencies, and how frequencies are treated."""
