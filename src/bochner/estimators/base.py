@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bochner.estimators.calibrated import CalibratedMixin, check_groups, groups_of
+from bochner.estimators.calibrated import CalibratedMixin
+from bochner.estimators.evaluated import EvaluatedMixin
 from bochner.estimators.explained import ExplainedMixin
 from bochner.estimators.found import FoundMixin
 from bochner.estimators.functions import DrawnFunction
@@ -22,9 +23,9 @@ from bochner.estimators.rows_in import RowsInMixin
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.inputs import check_no_weights, check_weights
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
 from bochner.fitting.session import Session
-from bochner.fitting.settling import Asked
 from bochner.fitting.sources import (
     TrainingSource,
     is_source,
@@ -35,7 +36,6 @@ from bochner.fitting.task import AbstractTask
 from bochner.members.fit import Form, fit, fit_large
 from bochner.members.fitted import Fitted
 from bochner.members.novelty import novelty
-from bochner.prediction.scores import metrics_by_group
 from bochner.system.saving import ModelFileError
 from bochner.tables.encoding import Encoder
 
@@ -44,6 +44,7 @@ class BaseDeepGP(
     RowsInMixin,
     PlotsMixin,
     ExplainedMixin,
+    EvaluatedMixin,
     CalibratedMixin,
     FoundMixin,
     Parameters,
@@ -249,60 +250,13 @@ class BaseDeepGP(
         Args:
             X: rows.
             y: their targets or classes.
+
+        Returns:
+            One number a row: of several targets, their densities together.
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
             return self._predictor_of(rows.X).log_density(rows)
-
-    def evaluate(self, X: Any, y: Any, *, groups: Any = None) -> dict[str, Any]:
-        """Measure predictions on rows that the fit has not seen.
-
-        These are `rmse`, `mae`, `r_squared`, `mnll`, `crps` and `coverage_90` in the units of y, or of classes
-        `error_rate`, `auc` (each class against all others, averaged), `mnll`, `brier` and `ece` (15 bins of the top
-        probability).
-
-        Args:
-            X: rows.
-            y: their targets or classes.
-            groups: the group of each row, or the name of its column in a table; the same metrics of each group, with
-                its number of rows, are in `groups` then.
-        """
-        if groups is None:
-            return self.scores(X, y).metrics()
-        parts = self.scores_by_group(X, y, groups)
-        return {**self.scores(X, y).metrics(), "groups": metrics_by_group(parts)}
-
-    def scores(self, X: Any, y: Any) -> Any:
-        """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
-
-        Args:
-            X: rows.
-            y: their targets or classes.
-        """
-        return self._scores_of(self.checked_rows(X, y))
-
-    def scores_by_group(self, X: Any, y: Any, groups: Any) -> dict[str, Any]:
-        """Sum up how good predictions are in each group, named by its text.
-
-        Args:
-            X: rows.
-            y: their targets or classes.
-            groups: the group of each row, or the name of its column in a table.
-        """
-        check_is_fitted(self)
-        labels = groups_of(self.fitted_.reader, X, groups, y if isinstance(y, str) else None)
-        rows = self.checked_rows(X, y)
-        check_groups(labels, len(rows))
-        of_rows = np.array(labels, dtype=object)
-        found = {}
-        for label in sorted(set(labels or ())):
-            own = np.flatnonzero(of_rows == label)
-            found[label] = self._scores_of(rows[own], [label] * len(own))
-        return found
-
-    @abstractmethod
-    def _scores_of(self, rows: Rows, groups: Sequence[str] | None = None) -> Any:
-        """Sum up how good predictions of checked rows are."""
 
     def novelty(self, X: Any) -> np.ndarray:
         """Tell how far each row is from the training rows: from 0, where they say all, to 1, where they say nothing.
@@ -311,6 +265,9 @@ class BaseDeepGP(
 
         Args:
             X: rows.
+
+        Returns:
+            One number a row.
         """
         X = self._checked_inputs(X)
         with self.on_device():
@@ -332,6 +289,9 @@ class BaseDeepGP(
         Args:
             n: how many.
             random_state: seed; None takes the fitted one.
+
+        Returns:
+            So many callables: each gives `(n_rows,)` or `(n_rows, n_targets)`, or `(n_rows, n_classes)` probabilities.
         """
         check_is_fitted(self)
         check_whole_number("n", n)
