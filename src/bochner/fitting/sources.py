@@ -233,6 +233,10 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
             raise TableError(
                 f"{table.name} has no column {name!r}; its columns are {', '.join(map(repr, names))}."
             )
+    if target in ignore:
+        raise TableError(
+            f"{target!r} is the target, which cannot be ignored or say which rows form a group. Name another column."
+        )
     unused = {target, *ignore}
     # Pandas writes the index of a frame as a column of such a name.
     inputs = tuple(n for n in names if n not in unused and not _PANDAS_INDEX.fullmatch(n))
