@@ -56,6 +56,20 @@ def test_what_is_no_table_of_the_model_is_refused_by_every_command(
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "command", ["evaluate", "calibrate", "update", "report", "check", "compare"]
+)
+def test_a_table_without_any_target_is_told(call, folder, monkeypatch, command):
+    monkeypatch.chdir(folder)
+    lines = (folder / "new.csv").read_text().splitlines()
+    (folder / "unknown.csv").write_text(
+        "\n".join([lines[0], *(line.rsplit(",", 1)[0] + "," for line in lines[1:])])
+    )
+    models = ["prices.bochner"] * (2 if command == "compare" else 1)
+    found = told(call, command, *models, "unknown.csv", *WITH_A_TABLE.get(command, []))
+    assert "no row has a value of the target 'price'" in found
+
+
 @pytest.mark.parametrize("command", [*WITH_A_TABLE, "info", "export"])
 @pytest.mark.parametrize("model", ["missing.bochner", "folder", "empty.csv", "new.csv"])
 def test_what_is_no_model_is_refused_by_every_command(call, folder, monkeypatch, command, model):

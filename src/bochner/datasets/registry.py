@@ -41,7 +41,7 @@ def load(name: str, *, download: bool = False) -> Dataset:
         >>> from bochner import datasets
         >>> datasets.load("power-plant")
         Traceback (most recent call last):
-        ValueError: there is no data set 'power-plant'. Did you mean 'powerplant'? `bochner.datasets.names()`, or `bochner datasets list`, lists all.
+        ValueError: there is no data set 'power-plant'. Did you mean 'powerplant'? `bochner.datasets.names()`, or ...
         >>> datasets.load("step").X.shape
         (50, 1)
     """

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 
+from bochner.tables.casting import TableError
 from bochner.tables.targets import known_targets, number_column
 
 _FEWEST_ADDED = 5
@@ -40,6 +41,13 @@ class KnownTargets:
         self.n_rows += len(known)
         return known
 
+    def check(self) -> None:
+        """Refuse rows none of which has a target."""
+        if self.n_rows and self._n_unknown == self.n_rows:
+            raise TableError(
+                f"no row has a value of the target {self._target!r}. Check how the table was written or filtered."
+            )
+
     def warn(self) -> None:
         """Say how many rows are left out, and whether the last one is a sum of the others."""
         if self._n_unknown:
@@ -51,8 +59,8 @@ class KnownTargets:
             )
         if self._last_is_a_sum():
             warnings.warn(
-                f"target {self._target!r}: the value in row {self._last_row}, the last one, is the sum of all others. If "
-                "it is a row of totals, as spreadsheets have, remove it: it is taken for a row like the others.",
+                f"target {self._target!r}: the value in row {self._last_row}, the last one, is the sum of all others. "
+                "If it is a row of totals, as spreadsheets have, remove it: it is taken for a row like the others.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -284,9 +284,11 @@ def encoded_batches(
                 f"there is no target column {target!r}. The columns are {', '.join(map(repr, batch.schema.names))}."
             )
         rows = known.rows(batch)
-        yield X[rows], batch.filter(pa.array(rows))
+        if rows.any():
+            yield X[rows], batch.filter(pa.array(rows))
     if known is not None:
         known.warn()
+        known.check()
 
 
 def _encoded(
