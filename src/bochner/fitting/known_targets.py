@@ -31,7 +31,7 @@ class KnownTargets:
         self._n_unknown += int(np.sum(~known))
         if not self._classification and known.any():
             values = number_column(batch.column(self._target), self._target)[known]
-            self._n_added += np.count_nonzero(values)
+            self._n_added += int(np.count_nonzero(values))
             self._sum += values.sum()
             self._sum_of_sizes += np.abs(values).sum()
             self._last, self._last_row = (
