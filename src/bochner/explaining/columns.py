@@ -144,3 +144,18 @@ def _distinct(names: list[str]) -> list[str]:
     return [
         f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names)
     ]
+
+
+def moment_in_words(value: np.datetime64) -> str | None:
+    """Write a moment as its date, and its time where it has one; None where it is not known.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.explaining import moment_in_words
+        >>> moment_in_words(np.datetime64("2023-12-31T00:00:00.000000"))
+        '2023-12-31'
+        >>> moment_in_words(np.datetime64("2023-12-31T09:30"))
+        '2023-12-31 09:30:00'
+    """
+    text = str(value.astype("datetime64[s]")).replace("T00:00:00", "").replace("T", " ")
+    return None if text == "NaT" else text

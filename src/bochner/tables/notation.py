@@ -134,7 +134,11 @@ class Moments(AbstractNotation):
     expected: ClassVar[str] = "a date or time stamp"
 
     def __post_init__(self):
-        if "%" not in self.pattern or len(self.pattern) > 100:
+        if (
+            "%" not in self.pattern
+            or len(self.pattern) > 100
+            or not _reads_what_it_writes(self.pattern)
+        ):
             raise ValueError(
                 f"a format of dates must be a pattern such as '%d.%m.%Y'; got {self.pattern!r}."
             )
@@ -198,6 +202,15 @@ def parts_of_numbers(texts: Any) -> dict[str, Any]:
         "exponent": part["exponent"],
         "unit": compute.binary_join_element_wise(part["before"], part["after"], ""),
     }
+
+
+def _reads_what_it_writes(pattern: str) -> bool:
+    moment = pa.array([1_000_000_000], pa.timestamp("s"))
+    try:
+        texts = compute.strftime(moment, format=pattern)
+        return compute.strptime(texts, format=pattern, unit="s", error_is_null=True)[0].is_valid
+    except pa.ArrowInvalid:
+        return False
 
 
 def _padded(texts: Any) -> Any:

@@ -205,7 +205,11 @@ def open_table_as(
         reading: how text is written.
     """
     name = str(source) if isinstance(source, str | os.PathLike) else "the table"
+    if not name:
+        raise TableError("the name of the table is empty; give the path of a file or folder.")
     if name == "-":
+        if sys.stdin is None:
+            raise TableError("standard input is closed; give the path of a table.")
         return _open_copy("standard input", sys.stdin.buffer, types, reading)
     if isinstance(source, str | os.PathLike) and _can_be_read_once(source):
         with errors_in_words(name), open(source, "rb") as stream:

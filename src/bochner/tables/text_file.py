@@ -18,7 +18,8 @@ _SEPARATORS = ",;\t|"
 _LINES_COMPARED = 20
 _SEPARATOR_LINE = re.compile(r"sep=(.)$")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
-_MOST_ZEROS = 0.05
+_MOST_CONTROLS = 0.05
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\v\f\r") + b"\x7f"
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -155,7 +156,8 @@ def _check_is_rows(head: bytes) -> None:
             "this is JSON, which is not read. Save the table as CSV or Parquet; in Python, hand in a frame, such as "
             "`pandas.read_json(path)`."
         )
-    if _marked(head) is None and head.count(0) > _MOST_ZEROS * len(head):
+    n_controls = len(head) - len(head.translate(None, _CONTROLS))
+    if _marked(head) is None and n_controls > _MOST_CONTROLS * len(head):
         raise TableError(
             "this is neither text nor Parquet, Feather, .npz or .npy. Save the table as CSV or Parquet."
         )
