@@ -56,6 +56,11 @@ class Form:
             return tuple((place,) for place in range(d_in))
         return self.encoder.sources
 
+    @property
+    def coded(self) -> tuple[int, ...]:
+        """Which columns of the matrix number the values of a category of many."""
+        return () if self.encoder is None else self.encoder.coded
+
     def inputs(self, d_in: int) -> Inputs:
         """Which columns kernels may name, and what has become of each."""
         if self.encoder is None:
@@ -174,6 +179,7 @@ def fit(
         validation,
         named,
         form.inputs(rows.X.shape[1]),
+        form.coded,
     )
     if isinstance(chosen, Deep):
         asked = dataclasses.replace(asked, deep=chosen)
@@ -256,7 +262,9 @@ def fit_large(
     # The sample may hold a few of the rows held out, of so many that they teach a simple model nothing.
     sources = form.sources(sample.X.shape[1])
     few = sample[np.flatnonzero(sample.weights > 0)[:20_000]]
-    judged = Training(few, task, sources, asked, None, held_out, named) if held_out else None
+    judged = None
+    if held_out:
+        judged = Training(few, task, sources, asked, None, held_out, named, coded=form.coded)
     with asked.session.on_device():
         stacked = fit_deep_alone(asked, deep, judged)
     return _fitted(stacked, task, sample, asked, form)

@@ -151,6 +151,21 @@ class Encoder:
         return tuple(places for own in self.sources_by_column for places in own)
 
     @functools.cached_property
+    def coded(self) -> tuple[int, ...]:
+        """The places of encoded columns that number the values of a category of many.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> from bochner.tables.encoding import Encoder
+            >>> cities = pa.table({"age": range(60), "city": [f"city {i % 30}" for i in range(60)]})
+            >>> encoder = Encoder.learn(cities)
+            >>> [encoder.feature_names[place] for place in encoder.coded]
+            ['city: number']
+        """
+        found = zip(self.columns, self.sources_by_column, strict=True)
+        return tuple(own[0][-1] for one, own in found if isinstance(one, Category) and one.others)
+
+    @functools.cached_property
     def sources_by_column(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """The sources that each input column has become."""
         found, start = [], 0
