@@ -24,6 +24,7 @@ from bochner.tables.readers import (
     BYTES_OF_A_BATCH,
     ROWS_OF_A_BATCH,
     AbstractReader,
+    check_width,
     errors_in_words,
 )
 from bochner.tables.reading import Reading
@@ -62,6 +63,7 @@ class TableSource:
         self.name = name
         self._reader = reader
         names = reader.schema.names
+        check_width(len(names))
         repeated = sorted(name for name, n in Counter(names).items() if n > 1)
         if repeated:
             raise TableError(
