@@ -54,6 +54,9 @@ class TextFile:
         separator: between fields.
         n_lines_before: lines before the header.
         header_alone: whether no line follows it.
+        header: its line.
+        rows_trail: whether rows end with a separator more than the header has.
+        header_trails: whether the header ends with a separator more than rows have.
     """
 
     def __init__(self, path: Path, reading: Reading):
@@ -71,6 +74,11 @@ class TextFile:
         asked = reading.sep if reading.sep and reading.sep in lines[0] else None
         self.separator = asked or (found[1] if found else _separator(lines[:_LINES_COMPARED]))
         self.header_alone = len(lines) == 1 and len(head) < _HEAD
+        self.header = lines[0]
+        more = _more_fields(lines[:_LINES_COMPARED], self.separator)
+        ends = [line.rstrip(" ").endswith(self.separator) for line in lines[:_LINES_COMPARED]]
+        self.rows_trail = more == {1} and all(ends[1:])
+        self.header_trails = more == {-1} and ends[0]
 
     def stream(self) -> pa.NativeFile:
         """Open the bytes from the start."""
@@ -192,6 +200,13 @@ def _separator(lines: list[str]) -> str:
         return (round(same, 1), header[mark])
 
     return max(found, key=fitness)
+
+
+def _more_fields(lines: list[str], separator: str) -> set[int]:
+    """Tell how many fields rows have more than the header; the last line may be cut short."""
+    n_header = _QUOTED.sub("", lines[0]).count(separator)
+    rows = [line for line in (lines[1:-1] or lines[1:]) if line.strip()]
+    return {_QUOTED.sub("", line).count(separator) - n_header for line in rows}
 
 
 def _counts(line: str) -> dict[str, int]:
