@@ -21,13 +21,11 @@ class Draw:
         known: rows to learn from.
         new: rows to predict, of categories that may be among those.
         unseen: the same, of categories that are not.
-        unknowable: deviation of the noise; zero for classes.
     """
 
     known: pd.DataFrame
     new: pd.DataFrame
     unseen: pd.DataFrame
-    unknowable: float
 
     @classmethod
     def of(cls, seed: int, *, classes: bool) -> "Draw":
@@ -46,7 +44,7 @@ class Draw:
             return pd.DataFrame({"city": [f"city {i}" for i in city], **numbers, "y": y})
 
         seen, others = np.arange(N_CATEGORIES), np.arange(N_CATEGORIES, 2 * N_CATEGORIES)
-        return cls(frame(N_TRAIN, seen), frame(N_TEST, seen), frame(N_TEST, others), 0.4)
+        return cls(frame(N_TRAIN, seen), frame(N_TEST, seen), frame(N_TEST, others))
 
 
 def ours(draw: Draw, *, classes: bool) -> dict[str, Any]:
@@ -112,6 +110,9 @@ def catboost(draw: Draw, *, classes: bool) -> dict[str, Any]:
     return found
 
 
+SYSTEMS = {"bochner": ours, "CatBoost": catboost}
+
+
 def rmse(predicted: np.ndarray, y: np.ndarray) -> float:
     """Compute the root of the mean squared error."""
     return float(np.sqrt(np.mean((predicted - y) ** 2)))
@@ -124,7 +125,7 @@ def measure(n_draws: int, systems: list[str]) -> Iterator[dict[str, Any]]:
             draw = Draw.of(seed, classes=classes)
             for name in systems:
                 begun = time.monotonic()
-                found = {"bochner": ours, "CatBoost": catboost}[name](draw, classes=classes)
+                found = SYSTEMS[name](draw, classes=classes)
                 yield {
                     "draw": seed,
                     "task": "classes" if classes else "regression",

@@ -4,12 +4,23 @@ import jax
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
-from bochner import DeepGPClassifier, DeepGPRegressor, Exact, Landmarks, Linear, load
+from bochner import (
+    Constant,
+    Deep,
+    DeepGPClassifier,
+    DeepGPRegressor,
+    Exact,
+    Landmarks,
+    Linear,
+    load,
+)
 from bochner.cli import app
 from bochner.estimators.export import export
+from bochner.fitting import sources
 
 N_CITIES, N_EACH = 60, 8
 
@@ -146,3 +157,54 @@ def test_the_command_line_has_them_too(frame, model, tmp_path):
     assert found.exit_code == 0, found.output
     expected = model.predict(at("city 3", "atlantis"))
     np.testing.assert_allclose(pd.read_csv(predicted)["mean"], expected, rtol=1e-3)
+
+
+SHORT = Deep(
+    n_layers=1,
+    n_members=1,
+    n_random_features=50,
+    max_steps=400,
+    n_mc_predict=10,
+    objective="elbo",
+    learning_rate=0.02,
+    theta_from=0,
+)
+
+
+def check_deep(model, frame):
+    """The mean of each city is nearer to the best linear prediction than the grand mean is, even of rare ones."""
+    _, _, predicted = by_analysis_of_variance(frame)
+    wrong = model.predict(at(*predicted.index)) - predicted
+    assert np.mean(wrong**2) < 0.1 * np.var(predicted)
+    assert abs(model.predict(at("atlantis"))[0] - predicted.mean()) < 0.5
+
+
+def test_deep_models_see_means_of_each_value_and_keep_them(frame, tmp_path):
+    model = DeepGPRegressor(SHORT, random_state=0).fit(frame[["city", "x"]], frame["y"])
+    check_deep(model, frame)
+    model.save(tmp_path / "deep.bochner")
+    rows = at("city 3", "atlantis", "city 59")
+    loaded = load(tmp_path / "deep.bochner")
+    np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
+    export(model, tmp_path / "deep.jax")
+    program = jax.export.deserialize(bytearray((tmp_path / "deep.jax").read_bytes()))
+    X = np.float32(model.fitted_.encoder(pa.Table.from_pandas(rows)))
+    np.testing.assert_allclose(program.call(X)["mean"], model.predict(rows), rtol=1e-3)
+
+
+def test_so_they_do_of_tables_larger_than_memory(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "NUMBERS_IN_MEMORY", 100)
+    pyarrow.parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet")
+    model = DeepGPRegressor(SHORT, random_state=0).fit(tmp_path / "t.parquet", "y")
+    check_deep(model, frame)
+
+
+def test_folds_of_a_deep_member_are_judged_without_their_own_targets():
+    rng = np.random.default_rng(0)
+    cities = pd.DataFrame({"city": [f"city {i}" for i in rng.integers(0, 100, 300)]})
+    noise = rng.normal(size=300)
+    members = [("constant", Constant()), ("deep", SHORT)]
+    model = DeepGPRegressor(members, random_state=0).fit(cities, noise)
+    deep = next(one for one in model.members_ if one["name"] == "deep")
+    # A mean that had its own target in it would foresee noise, by some 0.2 nats.
+    assert deep["log_likelihood"] < model.summary_["constant"] + 0.02

@@ -26,7 +26,8 @@ from bochner.members.fitted import Fitted
 from bochner.members.kinds import SETTINGS
 from bochner.members.predictors import AbstractRegressor, SideBySide
 from bochner.members.stack import Stacked, fit_alone, fit_stack
-from bochner.members.training import Sources, Training
+from bochner.members.training import N_FOLDS, Sources, Training
+from bochner.rows.effects import in_folds
 from bochner.tables.encoding import Encoder
 
 AUTO = "auto"
@@ -56,11 +57,6 @@ class Form:
             return tuple((place,) for place in range(d_in))
         return self.encoder.sources
 
-    @property
-    def coded(self) -> tuple[int, ...]:
-        """Which columns of the matrix number the values of a category of many."""
-        return () if self.encoder is None else self.encoder.coded
-
     def inputs(self, d_in: int) -> Inputs:
         """Which columns kernels may name, and what has become of each."""
         if self.encoder is None:
@@ -79,7 +75,7 @@ class Form:
         """Names for messages."""
         names = self.names or tuple(f"column {i}" for i in range(d_in))
         if self.encoder is not None:
-            names = tuple(self.encoder.feature_names)
+            return Named(tuple(self.encoder.feature_names), self.target, self.encoder.coded)
         return Named(names, self.target)
 
 
@@ -179,16 +175,21 @@ def fit(
         validation,
         named,
         form.inputs(rows.X.shape[1]),
-        form.coded,
     )
+    learned = rows
+    if named.coded:
+        folds = np.zeros(len(rows), np.int64)
+        folds[kept] = training.folds
+        learned = dataclasses.replace(rows, X=in_folds(rows.X, named.coded, folds))
+        training = dataclasses.replace(training, rows=learned[kept])
     if isinstance(chosen, Deep):
         asked = dataclasses.replace(asked, deep=chosen)
         held_out = HeldOutRows(validation, split=split)
         if before is not None and before.alone is not None:
-            deep = go_on(asked, before.alone, rows, held_out=held_out)
+            deep = go_on(asked, before.alone, learned, held_out=held_out)
         else:
-            deep = fit_deep(asked, rows, task, held_out=held_out, named=named)
-        own, others = held_out.parts(deep.config, rows)
+            deep = fit_deep(asked, learned, task, held_out=held_out, named=named)
+        own, others = held_out.parts(deep.config, learned)
         judged = None
         if others is not None and not asked.together:
             seen = own[own.weights > 0]
@@ -224,7 +225,9 @@ def fit_first(members: Any, asked: Asked, rows: Rows, task: AbstractTask, form: 
     asked = dataclasses.replace(asked, deep=chosen, goes_on=True)
     named = form.named(rows.X.shape[1])
     _check_units(rows, named)
-    deep = fit_deep(asked, rows, task, named=named)
+    folds = np.random.default_rng(asked.seed).integers(0, N_FOLDS, len(rows))
+    learned = dataclasses.replace(rows, X=in_folds(rows.X, named.coded, folds))
+    deep = fit_deep(asked, learned, task, named=named)
     return fitted_alone(asked, deep, rows, form)
 
 
@@ -264,7 +267,7 @@ def fit_large(
     few = sample[np.flatnonzero(sample.weights > 0)[:20_000]]
     judged = None
     if held_out:
-        judged = Training(few, task, sources, asked, None, held_out, named, coded=form.coded)
+        judged = Training(few, task, sources, asked, None, held_out, named)
     with asked.session.on_device():
         stacked = fit_deep_alone(asked, deep, judged)
     return _fitted(stacked, task, sample, asked, form)

@@ -41,7 +41,6 @@ class Training:
         given: rows to judge by in place of training rows.
         named: names for messages.
         called: the columns as a user calls them, for kernels; by their places where None.
-        coded: which columns of the matrix number the values of a category of many.
         lattice: on which all targets are, where their law is rounded to it.
     """
 
@@ -53,7 +52,6 @@ class Training:
     given: Rows | None = None
     named: Named = dataclasses.field(default_factory=Named)
     called: Inputs | None = None
-    coded: tuple[int, ...] = ()
     lattice: Lattice | None = None
 
     def on_its_lattice(self) -> "Training":
@@ -75,7 +73,7 @@ class Training:
     @functools.cached_property
     def columns(self) -> MatrixColumns:
         """What models in the space of rows make of the matrix."""
-        return MatrixColumns.learn(self.rows.X, self.sources, self.coded)
+        return MatrixColumns.learn(self.rows.X, self.sources, self.named.coded)
 
     @functools.cached_property
     def encoded(self) -> exact_rows.Rows:
