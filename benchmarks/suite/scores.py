@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scoringrules
@@ -32,6 +32,15 @@ class Law(Protocol):
         ...
 
 
+@runtime_checkable
+class LawOfPoints(Law, Protocol):
+    """Predictive laws that give mass to single numbers: no interval of such numbers has any given probability."""
+
+    def ranks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the probability of less than each row's target, and of no more than it."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True)
 class Regression:
     """What a system predicts for rows with a number as target.
@@ -57,8 +66,7 @@ class Regression:
             "rmse": metrics.rmse(y, self.law.mean if self.mean is None else self.mean),
         }
         for coverage in COVERAGES:
-            low, high = self.law.interval(coverage).T
-            found[f"coverage_{round(100 * coverage)}"] = metrics.coverage(y, low, high)
+            found[f"coverage_{round(100 * coverage)}"] = _coverage(self.law, y, coverage)
         return found, densities
 
 
@@ -96,6 +104,22 @@ def _ece_by_chance(probabilities: np.ndarray) -> float:
         drawn = (generator.random((len(ends), 1)) * ends[:, -1:] > ends[:, :-1]).sum(axis=1)
         errors.append(metrics.ece(drawn, probabilities))
     return float(np.quantile(errors, 0.95))
+
+
+def _coverage(law: Law, y: np.ndarray, coverage: float) -> float:
+    """Give the share of targets in central intervals, or of randomized ranks where laws are of points.
+
+    A randomized rank is uniform between the probabilities below and up to the target; it is uniform on (0, 1) if the
+    laws are right. Its expected share is taken, so that nothing is drawn.
+    """
+    if not isinstance(law, LawOfPoints):
+        low, high = law.interval(coverage).T
+        return metrics.coverage(y, low, high)
+    below, up_to = law.ranks(y)
+    low, high = (1 - coverage) / 2, (1 + coverage) / 2
+    inside = np.minimum(up_to, high) - np.maximum(below, low)
+    mass = np.maximum(up_to - below, np.finfo(float).tiny)
+    return float(np.mean(np.clip(inside / mass, 0, 1)))
 
 
 def _crps(prediction: Regression, y: np.ndarray) -> Any:

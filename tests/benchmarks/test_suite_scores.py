@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 import scoringrules
 
 from benchmarks.suite.scores import Classes, Regression
@@ -40,6 +41,35 @@ def test_the_score_of_draws_is_near_that_of_their_law():
 def test_the_mean_by_squared_error_is_scored_where_it_is_given():
     law = GaussianMixture.of_one(MEAN, DEVIATION)
     assert Regression(law, mean=Y).scores(Y)[0]["rmse"] == 0.0
+
+
+class WholeNumbers(GaussianMixture):
+    """Gaussians rounded to whole numbers."""
+
+    def ranks(self, y):
+        low, high = (
+            scipy.stats.norm(self.means[0], self.deviations[0]).cdf(y + z) for z in (-0.5, 0.5)
+        )
+        return low, high
+
+
+def test_randomized_ranks_of_right_laws_of_whole_numbers_are_covered_as_often_as_said():
+    mean = np.linspace(0, 3, 200_000)
+    law = WholeNumbers.of_one(mean, 0.4)
+    y = np.rint(np.random.default_rng(1).normal(mean, 0.4))
+    scores, _ = Regression(law).scores(y)
+    found = [scores[f"coverage_{percent}"] for percent in (50, 90, 99)]
+    np.testing.assert_allclose(found, [0.5, 0.9, 0.99], atol=0.004)
+    low, high = np.rint(law.interval(0.5)).T
+    assert metrics.coverage(y, low, high) > 0.7  # what intervals of whole numbers cannot help
+
+
+def test_randomized_ranks_are_the_mean_over_drawn_ones():
+    law, y = WholeNumbers.of_one(MEAN, DEVIATION), np.rint(Y)
+    below, up_to = law.ranks(y)
+    ranks = below + np.random.default_rng(2).uniform(size=(20_000, 1)) * (up_to - below)
+    drawn = np.mean(np.abs(ranks - 0.5) <= 0.25)
+    assert Regression(law).scores(y)[0]["coverage_50"] == pytest.approx(drawn, abs=0.005)
 
 
 def test_two_classes_have_twice_the_brier_score_of_scoringrules():

@@ -48,6 +48,14 @@ def test_the_default_predicts_numbers_with_intervals_and_says_what_its_members_w
     assert (widths[1] < widths[2]).all()
 
 
+def test_whole_numbers_are_covered_by_their_ranks():
+    rows = TrainingRows(INPUTS, np.rint(1.5 * X), "y", None, None, seed=0)
+    found = predicted(Ours(alone="exact"), rows)
+    below, up_to = found.law.ranks(rows.y)
+    np.testing.assert_allclose(np.log(up_to - below), found.law.log_density(rows.y), atol=1e-6)
+    assert found.scores(rows.y)[0]["coverage_50"] < 0.75
+
+
 @pytest.mark.parametrize("kind", ["constant", "linear", "exact"])
 def test_our_default_less_a_kind_has_its_other_members(kind):
     others = {"constant", "linear", "exact"} - {kind}

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 from bochner.exact.cells import CellLaw
-from bochner.exact.lattice import Lattice
+from bochner.exact.lattice import Lattice, smoothed
 from bochner.exact.laws import Law
 from bochner.exact.transforms import Standardized
 
@@ -93,3 +93,19 @@ def test_cells_are_of_points_and_little_lies_beyond_the_outer_ones():
     mass = np.exp(lattice.log_mass(law, np.array([1.0, 2.0, 3.0, 4.0, 6.0, 7.0])))
     expected = [0.3 * (31 / 32) / 32, 0.3 * 31 / 32, 0.6, 0.0, 0.1 * 11 / 12, 0.1 * (11 / 12) / 12]
     np.testing.assert_allclose(mass, expected, atol=1e-12)
+
+
+def test_frequencies_of_few_rows_are_smoothed_towards_the_truth_and_those_of_many_kept():
+    rng = np.random.default_rng(0)
+    points = np.arange(80)
+    truth = scipy.stats.nbinom.pmf(points, 4, 0.12)
+    truth /= truth.sum()
+    few, many = (rng.multinomial(n, truth).astype(float) for n in (300, 1_000_000))
+    found = smoothed(few)
+    assert found.sum() == pytest.approx(300)
+
+    def lost(q):  # in nats, by which a new row is less probable than under the truth
+        return truth @ (np.log(truth) - np.log((q + 0.5) / (q + 0.5).sum()))
+
+    assert lost(found) < 0.4 * lost(few)
+    assert lost(smoothed(many)) < lost(many) + 1e-6

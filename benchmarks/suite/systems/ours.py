@@ -40,6 +40,16 @@ class _Law:
 
 
 @dataclasses.dataclass(frozen=True)
+class _LawOfPoints(_Law):
+    """The predictive laws of a model whose targets are on a lattice."""
+
+    def ranks(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rounded = self.model.predict_dist(self.inputs).law
+        below = rounded.cdf((y - rounded.lattice.step)[None])[0]
+        return below, rounded.cdf(y[None])[0]
+
+
+@dataclasses.dataclass(frozen=True)
 class Ours:
     """An estimator with no option set, or with one.
 
@@ -83,7 +93,7 @@ class Ours:
             if rows.classes is not None:
                 return Classes(_in_all_classes(model, inputs, rows.classes), about)
             draws = model.sample_y(inputs, _N_DRAWS)
-            return Regression(_Law(model, inputs), draws=draws, about=about)
+            return Regression(_law(model, inputs), draws=draws, about=about)
 
         return predict
 
@@ -112,6 +122,13 @@ def _chosen_by_size(model: Any, table: pa.Table, target: str) -> Any:
     encoder = Encoder.learn(inputs)
     asked, rows, task, _ = model.prepared(encoder(inputs), table[target].to_numpy())
     return auto_members(Training(rows, task, Form(encoder).sources(rows.X.shape[1]), asked))
+
+
+def _law(model: Any, inputs: pa.Table) -> _Law:
+    from bochner.members.whole_numbers import Rounded
+
+    of_points = isinstance(model.predict_dist(inputs.slice(0, 1)).law, Rounded)
+    return (_LawOfPoints if of_points else _Law)(model, inputs)
 
 
 def _in_all_classes(model: Any, inputs: pa.Table, classes: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from bochner.exact.cells import CellLaw, Cells
 from bochner.exact.deadlines import NEVER, is_past
 from bochner.exact.folds import folds_of_groups
 from bochner.exact.landmarks import LandmarkProcess, Landmarks, Seen, choose_landmarks
-from bochner.exact.lattice import Continuous, Lattice
+from bochner.exact.lattice import Continuous, Lattice, smoothed
 from bochner.exact.logistic import N_STEPS, Shapes, gram, most_probable, preconditioners
 from bochner.exact.parts import Kind, Part
 from bochner.exact.rows import Rows
@@ -204,8 +204,7 @@ class _Fitting:
 
     def _tried(self, amplitude: float, smoothness: float) -> "_Tried":
         """Fit without judged rows, and predict these."""
-        frequencies = np.bincount(self.places, self.counts, len(self.cells))
-        shapes = Shapes.of(frequencies, amplitude, smoothness)
+        shapes = Shapes.of(self.frequencies, amplitude, smoothness)
         factors = preconditioners(self.gram, shapes)
         p, W = np.empty((len(self.judged), len(self.cells))), None
         for out in self._left_out():
@@ -229,6 +228,12 @@ class _Fitting:
     @functools.cached_property
     def places(self) -> Int[np.ndarray, " n"]:
         return self.cells.places(self.y)
+
+    @functools.cached_property
+    def frequencies(self) -> Float[np.ndarray, " cells"]:
+        """How many rows each cell has; those on a lattice are not of equal weight, and may have few by chance."""
+        found = np.bincount(self.places, self.counts, len(self.cells))
+        return found if self.lattice is None else smoothed(found)
 
     @functools.cached_property
     def gram(self) -> Float[np.ndarray, "m m"]:
