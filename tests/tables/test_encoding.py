@@ -253,7 +253,7 @@ def test_a_table_is_encoded_alike_from_every_format(tmp_path, form):
 
 def test_lists_and_structs_are_refused_by_name():
     sample = pa.table({"a": [1], "b": [[1, 2]], "c": [{"d": 1}]})
-    with pytest.raises(TableError, match=r"'b' \(list.*'c' \(struct.*`--ignore b,c`"):
+    with pytest.raises(TableError, match=r"'b' \(list.*'c' \(struct.*`--ignore b --ignore c`"):
         Encoder.learn(sample)
 
 

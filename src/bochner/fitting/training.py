@@ -144,7 +144,7 @@ def started(
     if config.preprocessing in BY_COLUMN:
         warn_of_rounding(rows.X, named.columns)
     target_scaling = task.learn_scaling(rows.Y, config.likelihood, named.target)
-    targets = np.float64(task.scaled(target_scaling, rows.Y))
+    targets = np.asarray(task.scaled(target_scaling, rows.Y), np.float64)
     if task.classification:
         targets = np.equal(rows.Y, np.arange(rows.Y.max() + 1)).astype(np.float64)
     effects = learn_effects(rows.X, named.coded, targets, rows.weights)

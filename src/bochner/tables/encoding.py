@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import shlex
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -249,7 +250,7 @@ def _counts_rows(values: Any) -> bool:
 
 
 def _ignored(names: list[str]) -> str:
-    return f": `--ignore {','.join(names)}`"
+    return f": `{' '.join(f'--ignore {shlex.quote(name)}' for name in names)}`"
 
 
 def _warn(names: list[str], what: str) -> None:

@@ -160,8 +160,8 @@ def _check_is_rows(head: bytes) -> None:
     text = head.lstrip(codecs.BOM_UTF8).lstrip()
     if text.startswith((b"[", b"{")) and re.match(rb'[\[{]\s*[\[{"]', text):
         raise TableError(
-            "this is JSON, which is not read. Save the table as CSV or Parquet; in Python, hand in a frame, such as "
-            "`pandas.read_json(path)`."
+            "this is JSON that is compressed or in another encoding than UTF-8. Write it again without, or save the "
+            "table as CSV or Parquet."
         )
     if _marked(head) is None and head.count(0) > _MOST_ZEROS * len(head):
         raise TableError(
