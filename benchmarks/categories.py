@@ -89,7 +89,7 @@ def catboost(draw: Draw, *, classes: bool) -> dict[str, Any]:
         return model(settings, n_trees).fit(whole, verbose=False)
 
     mean = best("Logloss" if classes else "RMSE")
-    law = None if classes else best("RMSEWithUncertainty")
+    law = mean if classes else best("RMSEWithUncertainty")
     found = {}
     for name, rows in (("seen", draw.new), ("unseen", draw.unseen)):
         pool, y = cb.Pool(rows.drop(columns="y"), cat_features=["city"]), rows["y"].to_numpy()

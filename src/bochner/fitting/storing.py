@@ -189,7 +189,7 @@ def _scaling_from(arrays: Mapping[str, np.ndarray], kind: str, scaling: type[_SC
         found[field] = array
     if len({len(array) for array in found.values()}) > 1:
         raise ModelFileError(f"the arrays of {kind!r} differ in length.")
-    return scaling(*(found[field] for field in _fields(scaling)))
+    return scaling(*(found[field] for field in _fields(scaling)))  # pyright: ignore[reportArgumentType]
 
 
 def _fields(scaling: type) -> list[str]:

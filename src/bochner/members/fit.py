@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bochner.exact.folds import folds_of_groups
 from bochner.exact.kernels import Inputs
 from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import DeepFit
@@ -178,8 +179,10 @@ def fit(
     )
     learned = rows
     if named.coded:
-        folds = np.zeros(len(rows), np.int64)
-        folds[kept] = training.folds
+        # Of one text column alone all rows of a value are equal; they need not leave it together.
+        folds = folds_of_groups(np.arange(len(rows)), N_FOLDS, asked.seed)
+        if split is not None:
+            folds[kept] = training.folds
         learned = dataclasses.replace(rows, X=in_folds(rows.X, named.coded, folds))
         training = dataclasses.replace(training, rows=learned[kept])
     if isinstance(chosen, Deep):
@@ -225,7 +228,7 @@ def fit_first(members: Any, asked: Asked, rows: Rows, task: AbstractTask, form: 
     asked = dataclasses.replace(asked, deep=chosen, goes_on=True)
     named = form.named(rows.X.shape[1])
     _check_units(rows, named)
-    folds = np.random.default_rng(asked.seed).integers(0, N_FOLDS, len(rows))
+    folds = folds_of_groups(np.arange(len(rows)), N_FOLDS, asked.seed)
     learned = dataclasses.replace(rows, X=in_folds(rows.X, named.coded, folds))
     deep = fit_deep(asked, learned, task, named=named)
     return fitted_alone(asked, deep, rows, form)
