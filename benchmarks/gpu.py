@@ -18,7 +18,7 @@ from benchmarks.configurations import A, B, C, Configuration
 from benchmarks.floors import Card, work
 from benchmarks.launches import launches_per_step
 from bochner.gp.reparameterization import DrawWeights
-from bochner.ops import AbstractPath, PallasLayer, XlaLayer
+from bochner.ops import AbstractBackend, PallasLayer, XlaLayer
 from bochner.ops.fused_layer import Precision
 from bochner.training.chunk import run_chunk
 
@@ -53,7 +53,7 @@ CASES = (
 QUICK = (Case(dataclasses.replace(A, name="tiny", batch=20, n_rf=10, n_rows=40)),)
 
 
-def paths(*, interpret: bool) -> dict[str, AbstractPath]:
+def paths(*, interpret: bool) -> dict[str, AbstractBackend]:
     """The ways in which bochner's step computes its layers, by the name of the system; the first is the default."""
     chosen = functools.partial(PallasLayer, interpret=interpret, where_faster=True)
     return {
@@ -170,7 +170,7 @@ def _say_left_out(case: Case, name: str, error: Exception) -> None:
     _console.print(f"{case.name}: {name} left out: {type(error).__name__}: {error}"[:600])
 
 
-def _bochner(name: str, case: Case, path: AbstractPath) -> Contestant:
+def _bochner(name: str, case: Case, path: AbstractBackend) -> Contestant:
     inputs, state = bochner_model.chunk(case.configuration, case.n_mc, DrawWeights(path))
     capacity = inputs.capacity
     started = time.perf_counter()

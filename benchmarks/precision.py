@@ -11,20 +11,20 @@ from rich.table import Table
 from benchmarks.report import markdown
 from benchmarks.rounded_products import RoundedLayer
 from bochner import datasets
-from bochner.ops import AbstractPath, PallasLayer, XlaLayer
+from bochner.ops import AbstractBackend, PallasLayer, XlaLayer
 from bochner.ops.fused_layer import Precision
 from experiments.baselines import classification_scores, regression_scores
 from experiments.provenance import origin
 from experiments.runner import Experiment, Job
 from experiments.watched import RandomFeatureClassifier, RandomFeatureRegressor
 
-PATHS: Mapping[str, AbstractPath] = {
+PATHS: Mapping[str, AbstractBackend] = {
     "XLA, float32": XlaLayer(),
     "kernels, float32": PallasLayer(where_faster=True),
     "tf32": PallasLayer(Precision.TF32, where_faster=True),
     "bfloat16": PallasLayer(Precision.BFLOAT16, where_faster=True),
 }
-EMULATED: Mapping[str, AbstractPath] = {
+EMULATED: Mapping[str, AbstractBackend] = {
     "tf32, emulated": RoundedLayer(Precision.TF32),
     "bfloat16, emulated": RoundedLayer(Precision.BFLOAT16),
 }

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from bochner.ops import AbstractPath
+from bochner.ops import AbstractBackend
 from bochner.ops.fused_layer import Precision
 from bochner.ops.fused_layer.layer import square_weights
 
 _MANTISSA_BITS = {Precision.TF32: 10, Precision.BFLOAT16: 7}
 
 
-class RoundedLayer(AbstractPath):
+class RoundedLayer(AbstractBackend):
     """A layer whose products, forward and backward, have their factors rounded as the hardware rounds them.
 
     Example:

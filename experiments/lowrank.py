@@ -75,7 +75,8 @@ def _layers(width: int | str, d_out: int) -> list[LayerSettings]:
 def n_weights_between(model: DeepGP) -> int:
     """Count the weights between the features of the first layer and those of the second."""
     first, second = model.layers
-    learned = 0 if isinstance(second.spectrum, PriorFixed) else second.spectrum.epsilon.size  # pyright: ignore[reportAttributeAccessIssue]
+    spectrum: Any = second.features.spectrum  # pyright: ignore[reportAttributeAccessIssue]
+    learned = 0 if isinstance(spectrum, PriorFixed) else spectrum.epsilon.size
     return first.q_W.mean.size + learned
 
 

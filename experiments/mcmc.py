@@ -87,7 +87,7 @@ def _fitted(n_rf: int, seed: int, max_steps: int, n_starts: int) -> tuple[DeepGP
 
 
 def _theta(model: DeepGP) -> dict[str, Any]:
-    kernels = [layer.kernel for layer in model.layers]
+    kernels = [layer.features.kernel for layer in model.layers]  # pyright: ignore[reportAttributeAccessIssue]
     return {
         "variances": [float(jnp.exp(kernel.log_variance)) for kernel in kernels],
         "lengthscales": [float(jnp.exp(kernel.log_lengthscale[0])) for kernel in kernels],

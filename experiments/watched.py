@@ -11,7 +11,7 @@ from bochner import Deep, DeepGPClassifier, DeepGPRegressor
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.training import started, training_settings
 from bochner.members.parts import DeepPart
-from bochner.ops import AbstractPath
+from bochner.ops import AbstractBackend
 from bochner.rows.pixels import table_for_batches
 from bochner.rows.table import TrainingData
 from bochner.training import HeldOut, train
@@ -36,7 +36,7 @@ class RandomFeatures:
     preset: str = "paper"
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     many_samples_from: int | None = None
-    path: AbstractPath | None = None
+    path: AbstractBackend | None = None
 
     def train(
         self,

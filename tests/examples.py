@@ -51,12 +51,12 @@ def layer_noises(model, noise):
     """The noise `(W, Omega)` of each layer, stacks taken apart."""
     single = []
     for block, block_noise in zip(model.blocks, noise, strict=True):
+        W, Omega = block_noise.W, block_noise.features.Omega
         if isinstance(block, Layer):
-            single.append((block_noise.W, block_noise.Omega))
+            single.append((W, Omega))
         else:
             assert isinstance(block, Stack)
             single.extend(
-                (block_noise.W[i], None if block_noise.Omega is None else block_noise.Omega[i])
-                for i in range(block.n_layers)
+                (W[i], None if Omega is None else Omega[i]) for i in range(block.n_layers)
             )
     return single

@@ -1,10 +1,12 @@
 """What readers see first stays short and true: README, pages of docs, reference, citation."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+from bochner import DeepGPClassifier, DeepGPRegressor
 from bochner.version import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -59,3 +61,17 @@ def test_public_names_are_in_the_reference():
 def test_the_citation_names_the_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {__version__}\n" in citation
+
+
+@pytest.mark.parametrize("estimator", [DeepGPRegressor, DeepGPClassifier])
+def test_public_methods_say_what_is_in_what_they_return(estimator):
+    listed = set(re.findall(r"`(\w+)", (ROOT / "docs/public.md").read_text(encoding="utf-8")))
+    methods = inspect.getmembers(estimator, inspect.isfunction)
+    public = {name: each for name, each in methods if name in listed}
+    several = {
+        name: each
+        for name, each in public.items()
+        if re.search(r"tuple|dict|list|array", str(inspect.signature(each).return_annotation))
+    }
+    assert "sample_y" in several
+    assert [name for name, each in several.items() if "Returns:" not in (each.__doc__ or "")] == []

@@ -57,9 +57,9 @@ def sizes_of_products(program):
 def test_each_device_computes_its_rows_only_and_sums_are_exchanged():
     engine = two()
     inputs, state = one_chunk(DrawWeights())
-    placed = dataclasses.replace(engine.everywhere(inputs), batch_sharding=engine._by_rows)
+    placed = dataclasses.replace(engine.replicate(inputs), batch_sharding=engine._by_rows)
     alone = run_chunk.lower(inputs, state).compile().compiled.as_text()
-    both = run_chunk.lower(placed, engine.everywhere(state)).compile().compiled.as_text()
+    both = run_chunk.lower(placed, engine.replicate(state)).compile().compiled.as_text()
     assert BATCH in sizes_of_products(alone)
     assert "all-reduce" not in alone
     assert BATCH not in sizes_of_products(both)

@@ -152,7 +152,7 @@ def test_kernels_for_gpus_are_refused_rather_than_forgotten():
     model = DeepGP.start(
         [LayerSettings(1, 5)], Gaussian.start(1), d_in=1, feed_inputs=False, key=jax.random.key(0)
     )
-    with pytest.raises(ValueError, match="on the plain path, in float32"):
+    with pytest.raises(ValueError, match="on the plain backend, in float32"):
         described(model, DrawWeights(PallasLayer()), 1)
 
 

@@ -3,8 +3,8 @@ import pytest
 
 from bochner import Deep, DeepGPRegressor
 from bochner.fitting.held_out import HeldOutRows
-from bochner.fitting.judging import mnll_of
 from bochner.fitting.rows import Rows
+from bochner.fitting.validation import mnll_of
 from bochner.members import updating
 from tests.clocks import steady_clock
 from tests.deep_alone import deep_classifier, deep_regressor

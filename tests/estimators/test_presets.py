@@ -149,8 +149,10 @@ def test_the_paper_starts_at_the_prior_with_theta_held():
     )
     first, last = model.model_.layers
     for layer, d_in in ((first, 3), (last, 3)):
-        np.testing.assert_allclose(np.exp(layer.kernel.log_lengthscale), math.sqrt(d_in), rtol=1e-6)
-        np.testing.assert_allclose(np.exp(layer.kernel.log_variance), 1.0)
+        np.testing.assert_allclose(
+            np.exp(layer.features.kernel.log_lengthscale), math.sqrt(d_in), rtol=1e-6
+        )
+        np.testing.assert_allclose(np.exp(layer.features.kernel.log_variance), 1.0)
     assert float(model.model_.likelihood.log_noise_variance[0]) == -2.0
     assert model.history_[0]["stage"] == "q(W) + q(Omega), 1 sample"
     fit = model.fitted_.deep
@@ -204,7 +206,11 @@ def test_each_layer_may_have_its_own_width_features_and_kernel():
     model = deep_regressor(**settings).fit(X, Y)
     layers = model.model_.layers
     assert [layer.width for layer in layers] == [2, 4, 1]
-    assert [type(layer.kernel).__name__ for layer in layers] == ["RBF", "ArcCosine", "Matern"]
+    assert [type(layer.features.kernel).__name__ for layer in layers] == [
+        "RBF",
+        "ArcCosine",
+        "Matern",
+    ]
     assert [layer.q_W.mean.shape[0] for layer in layers] == [14, 8, 18]
     assert np.all(np.isfinite(model.predict(X)))
 

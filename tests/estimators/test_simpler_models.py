@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from bochner import Deep, DeepGPRegressor, Linear
-from bochner.fitting.judging import WorseThanSimplerModelWarning
+from bochner.fitting.validation import WorseThanSimplerModelWarning
 from tests.deep_alone import deep_classifier, deep_regressor
 
 WORSE = r"is worse than a simple one \(linear"
-ignored = pytest.mark.filterwarnings("ignore::bochner.fitting.judging.WorseThanSimplerModelWarning")
+ignored = pytest.mark.filterwarnings(
+    "ignore::bochner.fitting.validation.WorseThanSimplerModelWarning"
+)
 
 
 def lines(n=120, seed=0):

@@ -140,7 +140,9 @@ def test_a_full_matrix_takes_the_place_of_the_low_rank_product(key):
         assert lowrank.n_weights_between(model) == n_weights
         assert collapsed_weights(model, 0).shape == (200, 100)
     first, second = model.layers
-    np.testing.assert_array_equal(second.spectrum.Omega(second.kernel), jnp.eye(100))
+    np.testing.assert_array_equal(
+        second.features.spectrum.Omega(second.features.kernel), jnp.eye(100)
+    )
     np.testing.assert_array_equal(collapsed_weights(model, 0), first.q_W.mean)
 
 

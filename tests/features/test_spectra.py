@@ -120,7 +120,11 @@ def test_matern_scales_multiply_whole_frequencies(treatment, key):
     )
     noise = jax.random.normal(key, (D_IN, N_RF))
     factors = jnp.array([1.0, 2.0, 3.0, 4.0])
-    scaled = eqx.tree_at(lambda s: s.scale, layer.spectrum, factors * layer.spectrum.scale)
-    assert len(np.unique(layer.spectrum.scale)) == N_RF
-    ratio = scaled.Omega(layer.kernel, noise) / layer.spectrum.Omega(layer.kernel, noise)
+    scaled = eqx.tree_at(
+        lambda s: s.scale, layer.features.spectrum, factors * layer.features.spectrum.scale
+    )
+    assert len(np.unique(layer.features.spectrum.scale)) == N_RF
+    ratio = scaled.Omega(layer.features.kernel, noise) / layer.features.spectrum.Omega(
+        layer.features.kernel, noise
+    )
     np.testing.assert_allclose(ratio, np.tile(factors, (D_IN, 1)), rtol=1e-5)

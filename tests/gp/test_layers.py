@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bochner.features.random_features import FeatureNoise
 from bochner.features.spectra import SPECTRA, VarResampled
 from bochner.gp.layers import Layer, LayerNoise, LayerSettings, Stack, group_equal
 from bochner.gp.reparameterization import DrawWeights, LocalReparameterization
@@ -29,14 +30,18 @@ def noise_of(layer, seed=0, reparameterization=None, batch=0):
 def test_a_layer_equals_the_reference(kernel, omega, x64):
     layer, X = started(kernel, omega), inputs()
     noise = noise_of(layer)
-    expected = deep_gp.forward([kernel], [layer], [(noise.W, noise.Omega)], X, feed_inputs=False)
+    expected = deep_gp.forward(
+        [kernel], [layer], [(noise.W, noise.features.Omega)], X, feed_inputs=False
+    )
     np.testing.assert_allclose(layer((X,), noise, DrawWeights()), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_a_layer_in_single_precision_equals_the_reference():
     layer, X = started(), inputs()
     noise = noise_of(layer)
-    expected = deep_gp.forward(["rbf"], [layer], [(noise.W, noise.Omega)], X, feed_inputs=False)
+    expected = deep_gp.forward(
+        ["rbf"], [layer], [(noise.W, noise.features.Omega)], X, feed_inputs=False
+    )
     np.testing.assert_allclose(layer((X,), noise, DrawWeights()), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -62,8 +67,8 @@ def test_the_divergence_is_that_of_the_weights_plus_that_of_the_frequencies(omeg
     q_W = layer.q_W
     expected = gaussians.kl(q_W.mean, np.exp(q_W.log_var), np.ones(q_W.mean.shape))
     if omega != "prior-fixed":
-        q = layer.spectrum.q_Omega
-        prior = np.exp(-2 * np.asarray(layer.kernel.log_lengthscale))[:, None]
+        q = layer.features.spectrum.q_Omega
+        prior = np.exp(-2 * np.asarray(layer.features.kernel.log_lengthscale))[:, None]
         prior = np.broadcast_to(prior, q.mean.shape)
         expected += gaussians.kl(q.mean, np.exp(q.log_var), prior)
     assert float(layer.kl()) == pytest.approx(expected, rel=1e-10)
@@ -101,10 +106,10 @@ def test_noise_shapes_name_what_a_draw_needs():
     for omega in SPECTRA:
         shapes = started(omega=omega).noise_shapes(DrawWeights(), batch=9)
         assert shapes.W.shape == (10, 3)
-        assert (shapes.Omega is None) == (SPECTRA[omega] is not VarResampled)
+        assert (shapes.features.Omega is None) == (SPECTRA[omega] is not VarResampled)
     stack = Stack.of([started(omega="var-resampled", d_in=3, seed=seed) for seed in range(2)])
     shapes = stack.noise_shapes(DrawWeights(), batch=9)
-    assert (shapes.W.shape, shapes.Omega.shape) == ((2, 10, 3), (2, 3, 5))
+    assert (shapes.W.shape, shapes.features.Omega.shape) == ((2, 10, 3), (2, 3, 5))
 
 
 def test_runs_of_equal_layers_are_stacked_and_others_are_not():
@@ -132,29 +137,29 @@ def test_runs_of_equal_layers_are_stacked_and_others_are_not():
 def test_settings_give_the_initial_values(key):
     settings = LayerSettings(2, n_rf=7, variance=2.5, lengthscale=0.3, log_var=-6.0)
     layer = Layer.start(settings, d_in=4, key=key)
-    assert layer.kernel.log_lengthscale.shape == (4,)
-    np.testing.assert_allclose(jnp.exp(layer.kernel.log_lengthscale), 0.3, rtol=1e-5)
-    assert float(jnp.exp(layer.kernel.log_variance)) == pytest.approx(2.5)
+    assert layer.features.kernel.log_lengthscale.shape == (4,)
+    np.testing.assert_allclose(jnp.exp(layer.features.kernel.log_lengthscale), 0.3, rtol=1e-5)
+    assert float(jnp.exp(layer.features.kernel.log_variance)) == pytest.approx(2.5)
     assert (layer.q_W.mean == 0).all()
     assert (layer.q_W.log_var == -6.0).all()
-    assert (layer.width, layer.n_rf) == (2, 7)
+    assert (layer.width, layer.features.n_rf) == (2, 7)
 
 
 def test_a_layer_starts_at_the_prior_with_lengthscale_the_square_root_of_the_inputs(key):
     layer = Layer.start(LayerSettings(2, ard=False), d_in=9, key=key)
-    assert layer.kernel.log_lengthscale.shape == ()
-    assert float(layer.kernel.log_lengthscale) == pytest.approx(math.log(3.0))
+    assert layer.features.kernel.log_lengthscale.shape == ()
+    assert float(layer.features.kernel.log_lengthscale) == pytest.approx(math.log(3.0))
     assert float(layer.kl()) == 0.0
 
 
 def test_layers_of_different_keys_have_different_frequencies():
     first, second = (Layer.start(setting(), d_in=2, key=jax.random.key(seed)) for seed in (0, 1))
-    assert not jnp.any(first.spectrum.epsilon == second.spectrum.epsilon)
+    assert not jnp.any(first.features.spectrum.epsilon == second.features.spectrum.epsilon)
 
 
 def test_noise_that_a_treatment_does_not_need_changes_nothing():
     layer, X = started(), inputs()
     noise = noise_of(layer)
-    with_omega = LayerNoise(noise.W, jnp.ones((2, 5)))
+    with_omega = LayerNoise(noise.W, FeatureNoise(jnp.ones((2, 5))))
     plain = layer((X,), noise, DrawWeights())
     assert jnp.array_equal(plain, layer((X,), with_omega, DrawWeights()))

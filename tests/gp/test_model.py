@@ -62,7 +62,7 @@ def test_hidden_variance_going_to_zero_leaves_the_shallow_model_on_fed_inputs(ke
 
     def distance(log_variance):
         flat = eqx.tree_at(
-            lambda m: [block.kernel.log_variance for block in m.blocks[:-1]],
+            lambda m: [block.features.kernel.log_variance for block in m.blocks[:-1]],
             model,
             [jnp.asarray(log_variance)] * 2,
         )
@@ -116,7 +116,7 @@ def test_a_function_draw_is_smooth_and_its_derivative_is_exact(key, x64):
 def test_noise_has_leading_axes_and_is_new_for_each_layer(key):
     model = examples.deep_gp(4, feed_inputs=True, omega="var-resampled", width=2, n_rf=2)
     noise = eqx.filter_jit(model.draw_noise)((3,), key=key)
-    shapes = [(entry.W.shape, entry.Omega.shape) for entry in noise]
+    shapes = [(entry.W.shape, entry.features.Omega.shape) for entry in noise]
     assert shapes == [((3, 4, 2), (3, 2, 2)), ((3, 2, 4, 2), (3, 2, 4, 2)), ((3, 4, 1), (3, 4, 2))]
     numbers = np.concatenate([leaf.ravel() for leaf in jax.tree.leaves(noise)])
     assert len(np.unique(numbers)) == numbers.size
@@ -144,7 +144,7 @@ def test_models_of_1_to_50_layers_build_and_run(n_layers, feed_inputs, key):
 
 def test_every_layer_but_the_first_takes_the_fed_inputs(key):
     model = examples.deep_gp(4, feed_inputs=True, width=3)
-    sizes = [layer.kernel.log_lengthscale.shape[0] for layer in model.layers]
+    sizes = [layer.features.kernel.log_lengthscale.shape[0] for layer in model.layers]
     assert sizes == [2, 5, 5, 5]
     assert isinstance(model.blocks[1], Stack)
 

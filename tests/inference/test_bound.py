@@ -68,12 +68,12 @@ def test_the_bound_at_its_best_q_is_below_the_evidence_by_what_factorization_cos
 def diagonal_case():
     """Whole frequencies on an even grid: the columns of Phi are orthogonal."""
     model, n = linear_model(n_rf=3), 12
-    spectrum = model.blocks[0].spectrum
+    spectrum = model.blocks[0].features.spectrum
     model = eqx.tree_at(
         lambda m: (
-            m.blocks[0].spectrum.epsilon,
-            m.blocks[0].spectrum.scale,
-            m.blocks[0].kernel.log_lengthscale,
+            m.blocks[0].features.spectrum.epsilon,
+            m.blocks[0].features.spectrum.scale,
+            m.blocks[0].features.kernel.log_lengthscale,
         ),
         model,
         (jnp.array([[1.0, 2.0, 3.0]]), jnp.ones_like(spectrum.scale), jnp.zeros(1)),

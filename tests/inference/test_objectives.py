@@ -75,12 +75,12 @@ def test_the_gradient_of_evidence_is_that_of_the_density_of_all_targets_in_the_m
     table = Table.of(np.asarray(X), np.asarray(jnp.sin(3 * X[:, :2])), dtype=float)
 
     def gradient(value):
-        at = (model.blocks[0].kernel, model.likelihood)
+        at = (model.blocks[0].features.kernel, model.likelihood)
 
         def of(at):
             kernel, likelihood = at
             moved = eqx.tree_at(
-                lambda m: (m.blocks[0].kernel, m.likelihood), model, (kernel, likelihood)
+                lambda m: (m.blocks[0].features.kernel, m.likelihood), model, (kernel, likelihood)
             )
             return value(moved)
 
@@ -115,7 +115,9 @@ def test_the_kl_of_evidence_leaves_out_what_is_integrated(x64):
     model = examples.deep_gp(2, d_out=2, likelihood=likelihood)
     hidden, last = model.blocks
     of_noise = jax.tree.map(lambda leaf: leaf[:, 1:], last.q_W)
-    expected = hidden.kl() + last.spectrum.kl(last.kernel) + of_noise.kl(jnp.zeros(()))
+    expected = (
+        hidden.kl() + last.features.spectrum.kl(last.features.kernel) + of_noise.kl(jnp.zeros(()))
+    )
     assert float(Evidence().kl(model)) == pytest.approx(float(expected), rel=1e-12)
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from bochner.features.frequencies import Independent
+from bochner.features.random_features import RandomFeatures
 from bochner.features.spectra import PriorFixed
-from bochner.gp.layers import Layer
 from bochner.kernels import KERNELS
-from bochner.posteriors.gaussians import FactorizedGaussian
 from tests.kernels.test_covariance import LENGTHSCALES, VARIANCE, make, points
 from tests.reference import covariances
 
@@ -34,17 +33,12 @@ def grams(name, X, lengthscale, n_rf, **options):
     """Draws of `Phi Phi'`, as many as there are frequencies for, in NumPy float64."""
     kernel = make(name, lengthscale)
     epsilon, scales = frequencies(name, X.shape[1], **options)
-    zeros = jnp.zeros((kernel.n_parts * n_rf, 1))
 
     @jax.jit
     @jax.vmap
     def gram(epsilon, scale):
-        layer = Layer(
-            kernel=kernel,
-            spectrum=PriorFixed.start(kernel, epsilon, scale),
-            q_W=FactorizedGaussian(zeros, zeros),
-        )
-        Phi = layer.Phi(jnp.asarray(X, jnp.float32))
+        features = RandomFeatures(kernel, PriorFixed.start(kernel, epsilon, scale))
+        Phi = features.draw(None).matrix(jnp.asarray(X, jnp.float32))
         return Phi @ Phi.T
 
     epsilons = np.moveaxis(np.asarray(epsilon).reshape(X.shape[1], -1, n_rf), 1, 0)

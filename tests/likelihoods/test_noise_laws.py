@@ -6,9 +6,13 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from bochner.likelihoods import Gaussian, HeteroscedasticGaussian
-from bochner.likelihoods.noise_laws import Normal, TwoWidths
+from bochner.likelihoods.noise_laws import Normal, ScaleMixture
 
-LAWS = {"normal": Normal(), "narrower": TwoWidths(jnp.array(0.3)), "wider": TwoWidths(jnp.array(1.5))}  # fmt: skip
+LAWS = {
+    "normal": Normal(),
+    "narrower": ScaleMixture(jnp.array(0.3)),
+    "wider": ScaleMixture(jnp.array(1.5)),
+}
 
 
 def density(law, z):
@@ -34,7 +38,7 @@ def test_draws_follow_the_distribution_function(name):
 
 
 def test_two_widths_are_a_mixture_of_scipys_normals(x64):
-    law, residuals, log_variance = TwoWidths(jnp.array(0.5)), np.linspace(-3, 3, 7), np.log(4.0)
+    law, residuals, log_variance = ScaleMixture(jnp.array(0.5)), np.linspace(-3, 3, 7), np.log(4.0)
     expected = 0.75 * norm.pdf(residuals, scale=1.0) + 0.25 * norm.pdf(residuals, scale=2.0)
     found = law.log_density(jnp.asarray(residuals), jnp.asarray(log_variance))
     np.testing.assert_allclose(found, np.log(expected), rtol=1e-12)
@@ -43,7 +47,7 @@ def test_two_widths_are_a_mixture_of_scipys_normals(x64):
 @pytest.mark.parametrize("kind", [Gaussian, HeteroscedasticGaussian])
 def test_a_likelihood_has_the_noise_of_its_law(kind, x64):
     plain = kind.start(1, noise_variance=0.25)
-    likelihood = kind(*jax.tree.leaves(plain), law=TwoWidths(jnp.array(0.4)))
+    likelihood = kind(*jax.tree.leaves(plain), law=ScaleMixture(jnp.array(0.4)))
     F, Y = jnp.zeros((1, kind.n_functions(1))), jnp.array([[0.3]])
     expected = 0.75 * norm.pdf(0.3, scale=0.2) + 0.25 * norm.pdf(0.3, scale=0.5)
     assert float(likelihood.log_prob(F, Y)[0]) == pytest.approx(np.log(expected), rel=1e-9)

@@ -98,7 +98,7 @@ def test_theta_agrees_with_quadrature_over_the_exact_evidence(line):
     grid = np.stack(np.meshgrid(nodes, nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 3)
     log_prior = -0.5 * np.sum(grid**2, axis=1)
     center = np.array([0.0, 0.0, np.log(0.1)])
-    epsilon = np.asarray(model.layers[0].spectrum.epsilon, np.float64)
+    epsilon = np.asarray(model.layers[0].features.spectrum.epsilon, np.float64)
     deviation = 0.5
     theta = center + deviation * grid
     Z = np.asarray(x)[None] * (epsilon[0] * np.exp(-theta[:, [1]]))[:, None, :]
@@ -123,7 +123,7 @@ def test_theta_agrees_with_quadrature_over_the_exact_evidence(line):
         theta_deviation=deviation, key=KEY,
     )  # fmt: skip
     assert draws.theta is not None
-    kernel = draws.theta.blocks[0].kernel
+    kernel = draws.theta.blocks[0].features.kernel
     found = np.stack(
         [kernel.log_variance, kernel.log_lengthscale[..., 0], draws.theta.likelihood.log_noise_variance[..., 0]],
         axis=-1,
@@ -142,9 +142,9 @@ def test_learned_frequencies_count_with_their_prior_given_theta(line):
 
     theta, W = _theta_of(model), model.draw_noise(key=KEY)
     target = Target(at_prior(model), x, y, theta, jnp.ones(()))
-    log_lengthscale = lambda tree: tree.blocks[0].kernel.log_lengthscale  # noqa: E731
+    log_lengthscale = lambda tree: tree.blocks[0].features.kernel.log_lengthscale  # noqa: E731
     moved = eqx.tree_at(log_lengthscale, theta, log_lengthscale(theta) + 0.3)
-    Omega = np.asarray(model.layers[0].spectrum.Omega(model.layers[0].kernel))
+    Omega = np.asarray(model.layers[0].features.spectrum.Omega(model.layers[0].features.kernel))
     # Functions do not see the lengthscale here: what changes is theta's prior and that of Omega.
     expected = -0.5 * 0.3**2 + Omega.size * 0.3 - 0.5 * np.sum(Omega**2) * (np.exp(0.6) - 1)
     assert float(target((W, moved)) - target((W, theta))) == pytest.approx(expected, rel=1e-3)

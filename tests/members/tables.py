@@ -6,9 +6,9 @@ import numpy as np
 
 from bochner import Constant, Deep, Exact, Linear
 from bochner.fitting.held_out import Named
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
 from bochner.fitting.session import Session
-from bochner.fitting.settling import Asked
 from bochner.fitting.task import Classification, Regression
 from bochner.members.training import Training
 

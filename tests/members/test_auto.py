@@ -5,8 +5,8 @@ import pytest
 
 from bochner import Constant, Deep, DeepGPClassifier, DeepGPRegressor, Exact, Landmarks, Linear
 from bochner.distributed import Synchronous
+from bochner.fitting.resolving import Asked
 from bochner.fitting.session import Session
-from bochner.fitting.settling import Asked
 from bochner.members.auto import auto_members
 from bochner.members.fit import chosen_members
 from tests.members.tables import curve, training

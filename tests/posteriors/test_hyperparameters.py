@@ -41,18 +41,19 @@ def test_the_kl_of_omega_is_its_mean_over_theta(omega, x64):
     setting = LayerSettings(1, n_rf=4, omega=SPECTRA[omega], theta=VariationalTheta)
     layer = examples.shaken(Layer.start(setting, d_in=2, key=jax.random.key(0)))
     log_var = jnp.log(jnp.array([0.04, 0.2]))
-    layer = eqx.tree_at(lambda layer: layer.theta.log_var.log_lengthscale, layer, log_var)
+    layer = eqx.tree_at(lambda layer: layer.features.theta.log_var.log_lengthscale, layer, log_var)
     noise = jax.random.normal(jax.random.key(1), (200_000, 2))
-    drawn = layer.kernel.log_lengthscale[None] + jnp.sqrt(jnp.array([[0.04, 0.2]])) * noise
+    kernel, spectrum, theta = layer.features.kernel, layer.features.spectrum, layer.features.theta
+    drawn = kernel.log_lengthscale[None] + jnp.sqrt(jnp.array([[0.04, 0.2]])) * noise
 
     def at(log_lengthscale):
-        return layer.spectrum.kl(RBF(layer.kernel.log_variance, log_lengthscale))
+        return spectrum.kl(RBF(kernel.log_variance, log_lengthscale))
 
     sampled = jnp.mean(jax.vmap(at)(drawn))
-    exact = layer.spectrum.kl(layer.kernel, layer.theta.spread(layer.kernel))
+    exact = spectrum.kl(kernel, theta.spread(kernel))
     assert float(exact) == pytest.approx(float(sampled), rel=0.01)
-    assert float(exact) > float(layer.spectrum.kl(layer.kernel))
-    assert float(layer.kl_beside_W()) == pytest.approx(float(exact + layer.theta.kl(layer.kernel)))
+    assert float(exact) > float(spectrum.kl(kernel))
+    assert float(layer.features.kl()) == pytest.approx(float(exact + theta.kl(kernel)))
 
 
 @pytest.mark.parametrize("n_layers", [1, 4])  # four layers hold a stack
@@ -60,7 +61,8 @@ def test_each_draw_has_its_own_theta(n_layers):
     model = examples.deep_gp(n_layers, theta=VariationalTheta, omega="prior-fixed")
     X, noise = examples.inputs(), model.draw_noise(key=jax.random.key(0))
     other = jax.tree.map(lambda leaf: leaf, noise)
-    other = (other[0]._replace(theta=jax.tree.map(lambda leaf: leaf + 1.0, other[0].theta)), *other[1:])  # fmt: skip
+    features = jax.tree.map(lambda leaf: leaf + 1.0, other[0].features)
+    other = (other[0]._replace(features=features), *other[1:])
     assert not np.allclose(model(X, noise, DrawWeights()), model(X, other, DrawWeights()))
 
 
@@ -70,7 +72,7 @@ def test_a_conditioned_model_holds_its_draw_of_theta():
     table = Table.of(X, np.sin(X[:, :1]))
     member = condition_last_layer(model, table, n_draws=2, key=jax.random.key(0)).each()[0]
     noises = [member.draw_noise(key=jax.random.key(seed)) for seed in (1, 2)]
-    assert all(part.theta is None for part in noises[0])
+    assert all(part.features.theta is None for part in noises[0])
     values = [member.inputs_of_last(table.X, noise, DrawWeights())[0] for noise in noises]
     np.testing.assert_array_equal(*values)
     assert float(member.blocks[0].kl()) == pytest.approx(float(model.blocks[0].kl()), rel=1e-5)
@@ -79,12 +81,12 @@ def test_a_conditioned_model_holds_its_draw_of_theta():
 @pytest.mark.parametrize("name", sorted(THETAS))
 def test_only_variances_of_q_join_the_learned_arrays(name):
     model = examples.deep_gp(2, theta=THETAS[name])
-    marks = trainable(model, Stage(theta=True, omega=False, n_mc=1)).blocks[0].theta
+    marks = trainable(model, Stage(theta=True, omega=False, n_mc=1)).blocks[0].features.theta
     named = jax.tree_util.tree_leaves_with_path(marks)
     learned = [jax.tree_util.keystr(path) for path, mark in named if mark]
     expected = [".log_var.log_variance", ".log_var.log_lengthscale"]
     assert sorted(learned) == sorted(expected if name == "variational" else [])
-    held = trainable(model, Stage(theta=False, omega=True, n_mc=1)).blocks[0].theta
+    held = trainable(model, Stage(theta=False, omega=True, n_mc=1)).blocks[0].features.theta
     assert not any(jax.tree.leaves(held))
 
 

@@ -155,7 +155,7 @@ def test_the_same_key_gives_the_same_draws_and_another_key_others():
 def test_resampled_frequencies_differ_between_draws():
     model = posterior(omega="var-resampled")
     F = functions(model, np.asarray(examples.inputs(4)))
-    assert model.noise[0].Omega.shape[0] == N_DRAWS
+    assert model.noise[0].features.Omega.shape[0] == N_DRAWS
     found = model.map_rows(Moments(), np.asarray(examples.inputs(4)))
     np.testing.assert_allclose(found["epistemic"], F.var(axis=0), rtol=1e-3)
 

@@ -16,11 +16,13 @@ def draw(mean, log_var, epsilon) -> np.ndarray:
 
 def frequencies(layer, noise=None) -> np.ndarray:
     """Omega, column by column, from the name of its treatment."""
-    spectrum = layer.spectrum
+    spectrum = layer.features.spectrum
     treatment = type(spectrum).__name__
     if treatment == "PriorFixed":
         epsilon = as_float64(spectrum.epsilon)
-        lengthscale = np.exp(as_float64(layer.kernel.log_lengthscale)) * np.ones(len(epsilon))
+        lengthscale = np.exp(as_float64(layer.features.kernel.log_lengthscale)) * np.ones(
+            len(epsilon)
+        )
         g = np.array([epsilon[i] / lengthscale[i] for i in range(len(epsilon))])
     else:
         epsilon = spectrum.epsilon if treatment == "VarFixed" else noise
@@ -48,7 +50,7 @@ def forward(names, layers, noises, X, feed_inputs: bool) -> np.ndarray:
             zip(names, layers, noises, strict=True)
         ):
             inputs = np.concatenate([f, x]) if feed_inputs and number > 0 else f
-            variance = float(np.exp(as_float64(layer.kernel.log_variance)))
+            variance = float(np.exp(as_float64(layer.features.kernel.log_variance)))
             phi = features(name, inputs, frequencies(layer, noise_Omega), variance)
             f = draw(layer.q_W.mean, layer.q_W.log_var, noise_W).T @ phi
         outputs.append(f)

@@ -3,27 +3,10 @@
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor
-from bochner.report import inputs
 from tests.deep_alone import deep_classifier, deep_regressor
 from tests.estimators import problems
 
 HOSTILE = '<script>alert("1")</script>'
-
-
-_N_EFFECTS = inputs.N_EFFECTS
-
-
-@pytest.fixture(autouse=True)
-def without_effects(monkeypatch):
-    """Leave out of reports what takes most of their time; `with_effects` makes whole ones."""
-    monkeypatch.setattr(inputs, "N_EFFECTS", 0)
-
-
-def with_effects(report, *arguments, **options):
-    """Make a whole report."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(inputs, "N_EFFECTS", _N_EFFECTS)
-        return report(*arguments, **options)
 
 
 @pytest.fixture(scope="package")

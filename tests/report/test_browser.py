@@ -8,7 +8,7 @@ import pytest
 
 from bochner.report import report_page, write_report
 from tests.estimators import problems
-from tests.report.conftest import HOSTILE, with_effects
+from tests.report.conftest import HOSTILE
 
 SOURCE = '<script>alert("1")<img src=x>.csv'
 
@@ -60,7 +60,7 @@ def page(request, tmp_path_factory):
     rows = problems.classes() if request.param == "classifier" else problems.numbers()
     names = [HOSTILE, "a rather long name of an input, " * 5, "w" * 200][: rows[0].shape[1]]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    page = with_effects(report_page, model, *rows, columns=names, source=f"folder/{SOURCE}")
+    page = report_page(model, *rows, columns=names, source=f"folder/{SOURCE}")
     write_report(path, page)
     return request.param, path.as_uri()
 

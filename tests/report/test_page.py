@@ -10,26 +10,22 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from bochner import Deep, DeepGPRegressor, Linear
+from bochner import Deep, DeepGPClassifier, DeepGPRegressor, Linear
 from bochner.report import render_page, rendering, report_data, report_page, write_report
 from bochner.report.regression import N_CHOSEN
-from tests.deep_alone import deep_classifier, deep_regressor
+from tests.deep_alone import deep_regressor
 from tests.estimators import problems
-from tests.report.conftest import HOSTILE, with_effects
+from tests.report.conftest import HOSTILE
 
 
 @pytest.fixture(scope="module")
 def numbers(regressor):
-    return with_effects(
-        report_data, regressor, *problems.numbers(seed=1), columns=["a", "b", "c"], source="t"
-    )
+    return report_data(regressor, *problems.numbers(seed=1), columns=["a", "b", "c"], source="t")
 
 
 @pytest.fixture(scope="module")
 def classes(classifier):
-    return with_effects(
-        report_data, classifier, *problems.classes(seed=1), source="t", target="color"
-    )
+    return report_data(classifier, *problems.classes(seed=1), source="t", target="color")
 
 
 class Page(html.parser.HTMLParser):
@@ -64,12 +60,12 @@ class Page(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def stacked(stack):
-    return with_effects(report_data, stack, *problems.numbers(seed=1), source="t")
+    return report_data(stack, *problems.numbers(seed=1), source="t")
 
 
 @pytest.fixture(scope="module")
 def stacked_classes(stack_of_classes):
-    return with_effects(report_data, stack_of_classes, *problems.classes(seed=1), source="t")
+    return report_data(stack_of_classes, *problems.classes(seed=1), source="t")
 
 
 # Of the model, and an effect of each input; only deep models have a learning curve.
@@ -269,8 +265,7 @@ def test_names_from_data_are_harmless(regressor, classifier):
     X, y = problems.classes()
     renamed = dict(zip(np.unique(y), labels, strict=True))
     y = np.array([renamed[label] for label in y])
-    model = deep_classifier(**problems.SMALL).fit(X, y)
-    page = report_page(model, X, y)
+    page = report_page(DeepGPClassifier(Linear(), random_state=0).fit(X, y), X, y)
     assert "<script" not in page
     assert "<b>" not in page
     assert HOSTILE in Page(page).text
@@ -280,7 +275,7 @@ def test_names_come_from_the_frame_that_was_fitted():
     pandas = pytest.importorskip("pandas")
     X, y = problems.numbers()
     frame = pandas.DataFrame(X, columns=["width", "depth", "height"])
-    model = deep_regressor(**problems.SMALL).fit(frame, y)
+    model = DeepGPRegressor(Linear(), random_state=0).fit(frame, y)
     for given in (frame, X):
         data = report_data(model, given, pandas.Series(y, name="price"))
         assert [entry["name"] for entry in data["inputs"]] == ["width", "depth", "height"]
@@ -325,7 +320,7 @@ def test_equal_targets_and_a_single_row_have_a_page(regressor):
 
 def test_a_column_of_targets_is_one_target_and_two_are_refused(regressor):
     X, y = problems.numbers()
-    model = deep_regressor(**problems.SMALL).fit(X, y[:, None])
+    model = DeepGPRegressor(Linear(), random_state=0).fit(X, y[:, None])
     assert report_data(model, X, y[:, None])["task"] == "regression"
     with pytest.raises(ValueError, match="one target"):
         report_data(regressor, X, np.stack([y, y], axis=1))

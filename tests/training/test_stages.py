@@ -9,8 +9,8 @@ from bochner.training.stages import in_words
 from tests import examples
 
 Q_W = [".q_W.mean", ".q_W.log_var"]
-KERNEL = [".kernel.log_variance", ".kernel.log_lengthscale"]
-Q_OMEGA = [".spectrum.q_Omega.mean", ".spectrum.q_Omega.log_var"]
+KERNEL = [".features.kernel.log_variance", ".features.kernel.log_lengthscale"]
+Q_OMEGA = [".features.spectrum.q_Omega.mean", ".features.spectrum.q_Omega.log_var"]
 PAPER = Plan(theta_from=12_000, omega_from=0, n_mc=1, n_mc_final=100, n_mc_final_from=0.5)
 
 

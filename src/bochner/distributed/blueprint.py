@@ -7,6 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bochner.features import FEATURE_MAPS
+from bochner.features.maps import AbstractFeatureMap
+from bochner.features.random_features import RandomFeatures
 from bochner.features.spectra import SPECTRA
 from bochner.gp.layers import LayerSettings
 from bochner.gp.members import Members, start_members
@@ -54,10 +57,10 @@ def described(
         >>> jax.tree.structure(skeleton(blueprint)) == jax.tree.structure(model)
         True
     """
-    if reparameterization.path not in (XlaLayer(), AutomaticLayer()):
+    if reparameterization.backend not in (XlaLayer(), AutomaticLayer()):
         raise ValueError(
-            "asynchronous workers compute layers on the plain path, in float32; got "
-            f"{reparameterization.path}."
+            "asynchronous workers compute layers on the plain backend, in float32; got "
+            f"{reparameterization.backend}."
         )
     clipped = isinstance(reparameterization, ClippedGradients)
     exact = reparameterization.inner if clipped else reparameterization
@@ -65,20 +68,16 @@ def described(
     layers = [
         {
             "width": layer.width,
-            "n_rf": layer.n_rf,
-            "kernel": _name_of_kernel(layer.kernel),
-            "omega": _name(layer.spectrum, SPECTRA, "treatment of the frequencies"),
-            "ard": layer.kernel.log_lengthscale.ndim > 0,
-            "theta": _name(layer.theta, THETAS, "treatment of theta"),
-            "theta_deviation": float(getattr(layer.theta, "deviation", 1.0)),
             "residual": bool(layer.residual),
+            "n_rf": layer.features.n_rf,
+            **_described_features(layer.features),
         }
         for layer in one.layers
     ]
     blueprint = {
         "layers": layers,
         "n_members": model.n_members,
-        "d_in": _d_in(one),
+        "d_in": one.layers[0].features.d_in,
         "feed_inputs": bool(one.feed_inputs),
         "likelihood": _name(one.likelihood, LIKELIHOODS, "likelihood"),
         "objective": _name(objective, OBJECTIVES, "objective"),
@@ -102,13 +101,9 @@ def skeleton(blueprint: Mapping[str, Any]) -> DeepGP | Members:
     settings = [
         LayerSettings(
             width=layer["width"],
-            n_rf=layer["n_rf"],
-            kernel=KERNELS[layer["kernel"]],
-            omega=SPECTRA[layer["omega"]],
-            ard=layer["ard"],
-            theta=THETAS[layer["theta"]],
-            theta_deviation=layer["theta_deviation"],
             residual=layer["residual"],
+            n_rf=layer["n_rf"],
+            **_settings_of_features(layer),
         )
         for layer in blueprint["layers"]
     ]
@@ -140,10 +135,28 @@ def reparameterization_of(blueprint: Mapping[str, Any]) -> AbstractReparameteriz
     return ClippedGradients(exact) if blueprint["clipped"] else exact
 
 
-def _d_in(model: DeepGP) -> int:
-    spectrum = model.layers[0].spectrum
-    matrix = next(leaf for leaf in jax.tree.leaves(spectrum) if leaf.ndim == 2)
-    return matrix.shape[0]
+def _described_features(features: AbstractFeatureMap) -> dict[str, Any]:
+    if not isinstance(features, RandomFeatures):
+        return {"kernel": _name(features, FEATURE_MAPS, "feature map")}
+    return {
+        "kernel": _name_of_kernel(features.kernel),
+        "omega": _name(features.spectrum, SPECTRA, "treatment of the frequencies"),
+        "ard": features.kernel.log_lengthscale.ndim > 0,
+        "theta": _name(features.theta, THETAS, "treatment of theta"),
+        "theta_deviation": float(getattr(features.theta, "deviation", 1.0)),
+    }
+
+
+def _settings_of_features(layer: Mapping[str, Any]) -> dict[str, Any]:
+    if layer["kernel"] not in KERNELS:
+        return {"features": FEATURE_MAPS[layer["kernel"]]}
+    return {
+        "kernel": KERNELS[layer["kernel"]],
+        "omega": SPECTRA[layer["omega"]],
+        "ard": layer["ard"],
+        "theta": THETAS[layer["theta"]],
+        "theta_deviation": layer["theta_deviation"],
+    }
 
 
 def _name_of_kernel(kernel: AbstractKernel) -> str:

@@ -52,7 +52,7 @@ class Devices(AbstractEngine):
 
     def run(self, inputs: ChunkInputs, state: State, start: int) -> tuple[State, Bound]:  # noqa: D102
         inputs = eqx.tree_at(lambda inputs: inputs.table, inputs, self._placed(inputs.table))
-        placed = dataclasses.replace(self.everywhere(inputs), batch_sharding=self._by_rows)
+        placed = dataclasses.replace(self.replicate(inputs), batch_sharding=self._by_rows)
         with self._noticing_loss():
             if self._several:
                 self._compile(placed, state)
@@ -60,13 +60,13 @@ class Devices(AbstractEngine):
             state, bound = run_chunk(placed, state)
             return state, jax.block_until_ready(bound)
 
-    def everywhere(self, tree: PyTree) -> PyTree:  # noqa: D102
+    def replicate(self, tree: PyTree) -> PyTree:  # noqa: D102
         return jax.tree.map(lambda leaf: self._put(leaf) if eqx.is_array(leaf) else leaf, tree)
 
     def here(self, tree: PyTree) -> PyTree:  # noqa: D102
         return jax.tree.map(lambda leaf: _on_one(leaf) if eqx.is_array(leaf) else leaf, tree)
 
-    def agreed(self, value: float) -> float:  # noqa: D102
+    def broadcast(self, value: float) -> float:  # noqa: D102
         return float(self._gathered(value)[0])
 
     def check_same(self, describe: Callable[[], str]) -> None:  # noqa: D102
@@ -82,7 +82,7 @@ class Devices(AbstractEngine):
                 "table, seed and settings."
             )
 
-    def heard(self, signal: int | None) -> int | None:  # noqa: D102
+    def any_signal(self, signal: int | None) -> int | None:  # noqa: D102
         return int(max(self._gathered(signal or 0))) or None
 
     def checkpoints(self, make: Callable[[], Checkpoints]) -> Any:  # noqa: D102
@@ -94,7 +94,7 @@ class Devices(AbstractEngine):
         """Give the table on all devices; it stays there for as long as steps take their rows from it."""
         if self._table is None or self._table[0] is not table:
             self._table = None  # frees the memory before the next one is made
-            self._table = table, self.everywhere(table)
+            self._table = table, self.replicate(table)
         return self._table[1]
 
     def _compile(self, placed: ChunkInputs, state: State) -> None:
@@ -130,7 +130,7 @@ class Devices(AbstractEngine):
 
     def _shared_bytes(self, content: bytes) -> bytes:
         """Give all processes what the first one has."""
-        length = int(self.agreed(len(content)))
+        length = int(self.broadcast(len(content)))
         own = np.zeros(length, np.uint8)
         if self.is_first:
             own[:] = np.frombuffer(content, np.uint8)

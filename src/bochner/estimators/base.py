@@ -22,9 +22,9 @@ from bochner.estimators.rows_in import RowsInMixin
 from bochner.fitting.config import check_whole_number
 from bochner.fitting.deep_fit import key_for
 from bochner.fitting.inputs import check_no_weights, check_weights
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
 from bochner.fitting.session import Session
-from bochner.fitting.settling import Asked
 from bochner.fitting.sources import (
     TrainingSource,
     is_source,
@@ -248,6 +248,9 @@ class BaseDeepGP(
         Args:
             X: rows.
             y: their targets or classes.
+
+        Returns:
+            One number a row: of several targets, their densities together.
         """
         rows = self.checked_rows(X, y)
         with self.on_device():
@@ -262,6 +265,9 @@ class BaseDeepGP(
         Args:
             X: rows.
             y: their targets or classes.
+
+        Returns:
+            Each metric by its name.
         """
         return self.scores(X, y).metrics()
 
@@ -276,6 +282,9 @@ class BaseDeepGP(
 
         Args:
             X: rows.
+
+        Returns:
+            One number a row.
         """
         X = self._checked_inputs(X)
         with self.on_device():
@@ -297,6 +306,9 @@ class BaseDeepGP(
         Args:
             n: how many.
             random_state: seed; None takes the fitted one.
+
+        Returns:
+            So many callables: each gives `(n_rows,)` or `(n_rows, n_targets)`, or `(n_rows, n_classes)` probabilities.
         """
         check_is_fitted(self)
         check_whole_number("n", n)

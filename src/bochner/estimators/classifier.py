@@ -156,6 +156,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
 
         Args:
             X: rows to predict.
+
+        Returns:
+            `(n_rows, n_classes)`; rows sum to one.
         """
         X = self._checked_inputs(X)
         with self.on_device():
@@ -168,6 +171,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
 
         Args:
             X: rows to predict.
+
+        Returns:
+            One class a row, as it was in the targets of the fit.
         """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
@@ -200,6 +206,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
             X: rows.
             n_samples: draws for each row.
             random_state: seed; None takes the fitted one.
+
+        Returns:
+            `(n_rows, n_samples)`, of classes as they were in the targets of the fit.
         """
         return self.classes_[self._samples(X, n_samples, random_state)[:, 0]]
 
@@ -220,6 +229,9 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         Args:
             X: rows.
             y: their classes.
+
+        Returns:
+            Sums of the metrics over these rows; `+` adds those of other rows, `metrics()` gives means by name.
         """
         rows = self.checked_rows(X, y)
         with self.on_device():

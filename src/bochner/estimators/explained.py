@@ -30,6 +30,9 @@ class ExplainedMixin(metaclass=abc.ABCMeta):
         Args:
             X: rows by which columns are varied, of which 200 at most are used; by default training rows that the fit
                 has kept.
+
+        Returns:
+            Shares and effects of columns by name, with plots; see `bochner.explaining.Explanation`.
         """
         X = self._rows_to_explain(X)
         with self.on_device():
@@ -42,6 +45,9 @@ class ExplainedMixin(metaclass=abc.ABCMeta):
             row: its values in the order of the fit, or by name in a dictionary, or a table of one row.
             X: rows to compare with; by default training rows that the fit has kept.
             n_draws: functions drawn for the deviations of contributions; none by default.
+
+        Returns:
+            A contribution of each column, which add up to the difference; see `bochner.explaining.Contributions`.
         """
         X = self._rows_to_explain(X)
         with self.on_device():

@@ -22,7 +22,11 @@ class FoundMixin:
 
     @property
     def members_(self) -> list[dict[str, Any]]:
-        """Each member with the mean log-likelihood of rows that it left out, its weight and its seconds."""
+        """Each member with the mean log-likelihood of rows that it left out, its weight and its seconds.
+
+        Returns:
+            For each member `name`, `log_likelihood`, `weight` and `seconds`; those of weight zero do not predict.
+        """
         check_is_fitted(self)
         return [dataclasses.asdict(standing) for standing in self.fitted_.standings]
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
-from bochner.fitting.settling import Asked
 from bochner.fitting.sources import Reader
 from bochner.fitting.task import AbstractTask
 from bochner.members.fit import Form, fit_first

@@ -9,9 +9,9 @@ from sklearn.utils import check_random_state
 from bochner.fitting.config import check_choice, check_positive
 from bochner.fitting.names import naming_what_was_meant, no_such_setting
 from bochner.fitting.recipes import PRESETS
+from bochner.fitting.resolving import Asked
 from bochner.fitting.session import Session
 from bochner.fitting.settings import Deep
-from bochner.fitting.settling import Asked
 from bochner.members.fit import AUTO, with_preset
 from bochner.system.compiled_programs import keep_compiled_programs
 
@@ -56,6 +56,9 @@ class Parameters(BaseEstimator):
 
         Args:
             deep: whether to go into members.
+
+        Returns:
+            Values by name.
         """
         found = super().get_params(deep)
         for name, member in self._named_members() if deep else ():

@@ -111,6 +111,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         Args:
             X: rows to predict.
             return_std: give `(mean, std)`.
+
+        Returns:
+            Means, `(n_rows,)` or `(n_rows, n_targets)`; with `return_std` a pair of means and deviations of that shape.
         """
         found = self._summary(X, ())
         return (found["mean"], found["std"]) if return_std else found["mean"]
@@ -124,6 +127,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
             X: rows to predict.
             quantiles: levels between 0 and 1; without any there are no `quantiles`.
             groups: the group of each row, for quantiles calibrated by group, or the name of its column in a table.
+
+        Returns:
+            Arrays by name: `mean` and `std` as of `predict`, and `quantiles` with a last axis of the levels.
         """
         found = self._summary(X, _checked_levels(quantiles), groups)
         return {name: found[name] for name in ("mean", "std", "quantiles") if name in found}
@@ -133,6 +139,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
 
         Args:
             X: rows to predict.
+
+        Returns:
+            The epistemic and the aleatoric part, in the shape of `predict`; their sum is the variance of y.
         """
         found = self._summary(X, ())
         return found["epistemic"], found["aleatoric"]
@@ -144,6 +153,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
             X: rows to predict.
             quantiles: levels between 0 and 1.
             groups: as in `predict_summary`.
+
+        Returns:
+            `(n_rows, n_levels)` or `(n_rows, n_targets, n_levels)`, the levels in the order given.
         """
         return self._summary(X, _checked_levels(quantiles), groups)["quantiles"]
 
@@ -161,6 +173,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
                 y with a probability of at least 1 - 2 a, less `sqrt(2 / n)` at most for n training rows (Barber et al.,
                 2021), and of about 1 - a as a rule.
             groups: as in `predict_summary`.
+
+        Returns:
+            `(n_rows, 2)` or `(n_rows, n_targets, 2)`: lower and upper ends.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must lie strictly between 0 and 1; got {coverage!r}.")
@@ -177,6 +192,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
 
         Args:
             X: rows to predict.
+
+        Returns:
+            One value for all rows, whose `mean`, `variance` and `std` have an entry for each.
         """
         X = self._checked_inputs(X)
         with self.on_device():
@@ -203,6 +221,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
             X: rows.
             n_samples: draws for each row; each is one function's values plus noise.
             random_state: seed; None takes the fitted one.
+
+        Returns:
+            `(n_rows, n_samples)` or `(n_rows, n_targets, n_samples)`.
         """
         drawn = self._samples(X, n_samples, random_state)
         return self._regression.shaped(drawn)
@@ -224,6 +245,9 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         Args:
             X: rows.
             y: their targets.
+
+        Returns:
+            Sums of the metrics over these rows; `+` adds those of other rows, `metrics()` gives means by name.
         """
         rows = self.checked_rows(X, y)
         with self.on_device():

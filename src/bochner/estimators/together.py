@@ -9,9 +9,9 @@ from bochner.estimators.regressor import DeepGPRegressor
 from bochner.fitting.config import AUTO, Config
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.held_out import HeldOutRows
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
 from bochner.fitting.settings import Deep
-from bochner.fitting.settling import Asked
 from bochner.fitting.training import started, training_settings, with_result
 from bochner.gp.members import Members
 from bochner.members.fit import Form, fitted_alone
@@ -47,6 +47,9 @@ def fit_together(
     Args:
         estimators: one for each table.
         tables: inputs and targets.
+
+    Returns:
+        The same estimators, fitted, in the order of the tables.
     """
     _check(estimators, tables)
     prepared = [_Prepared.of(one, *table) for one, table in zip(estimators, tables, strict=True)]

@@ -11,7 +11,6 @@ _DEGREES = (np.inf, 12.0, 6.0, 4.0, 3.0)
 _FACTORS = np.geomspace(0.5, 2.0, 29)
 _ROWS_FOR_NO_CHANGE = 25
 _COST_OF_TAILS = 1.0
-_QUARTILE = np.array(0.75)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -49,6 +49,10 @@ class AbstractSpectrum(eqx.Module):
         Where their logarithms are Gaussian, with variances `spread`, it is the mean over them.
         """
 
+    def log_prior(self, kernel: AbstractKernel) -> Float[Array, ""]:
+        """Compute `log p(Omega | theta)`, constants aside, of learned frequencies that are held."""
+        return jnp.zeros(())
+
 
 class PriorFixed(AbstractSpectrum):
     """PRIOR-FIXED: Omega follows the prior, `scale * epsilon / lengthscale`, with epsilon held from the outset.
@@ -122,6 +126,11 @@ class VarFixed(AbstractSpectrum):
 
     def kl(self, kernel, spread=0.0):  # noqa: D102
         return _expected_kl(self.q_Omega, kernel, spread)
+
+    def log_prior(self, kernel):  # noqa: D102
+        g = self.q_Omega.sample(self.epsilon)
+        log_inverse = -jnp.broadcast_to(kernel.log_lengthscale, g.shape[:1])[:, None]
+        return jnp.sum(-0.5 * (g * jnp.exp(-log_inverse)) ** 2 - log_inverse)
 
 
 class VarResampled(AbstractSpectrum):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bochner.features import FEATURE_MAPS
 from bochner.features.frequencies import FREQUENCIES
 from bochner.features.spectra import SPECTRA
 from bochner.gp.layers import LayerSettings
@@ -16,11 +17,10 @@ from bochner.gp.reparameterization import (
     DrawWeights,
     LocalReparameterization,
 )
-from bochner.inference.objectives import OBJECTIVES
-from bochner.kernels import KERNELS
-from bochner.likelihoods import GAUSSIAN_NOISE
+from bochner.inference.objectives import OBJECTIVES, AbstractObjective
+from bochner.kernels import KERNELS, RBF
 from bochner.ops import PRECISIONS, AutomaticLayer
-from bochner.posteriors.hyperparameters import THETAS
+from bochner.posteriors.hyperparameters import THETAS, VariationalTheta
 from bochner.rows.scaling import PREPROCESSINGS
 from bochner.training import SCHEDULES, Budget, Plan
 
@@ -94,7 +94,7 @@ class Config:
         check_choice("gradients", values["gradients"], _GRADIENTS)
         check_choice("precision", values["precision"], PRECISIONS)
         for kernel in _each(values["kernel"]):
-            check_choice("kernel", kernel, KERNELS)
+            check_choice("kernel", kernel, FEATURE_MAPS)
         for name in ("n_layers", "n_members", "batch_size", "n_mc_predict"):
             check_whole_number(name, values[name])
         for name in ("width", "n_random_features", "n_mc_train"):
@@ -120,33 +120,13 @@ class Config:
         return config
 
     def _check_objective(self) -> None:
-        if self.objective == "evidence":
-            if self.likelihood not in GAUSSIAN_NOISE:
-                raise ValueError(
-                    '`objective="evidence"` integrates the last layer out, which needs Gaussian noise: '
-                    f"`likelihood` must be one of {', '.join(map(repr, GAUSSIAN_NOISE))}; got "
-                    f'{self.likelihood!r}. Use `objective="elbo"`.'
-                )
-            if self.omega == "var-resampled":
-                raise ValueError(
-                    '`objective="evidence"` needs frequencies that are held: use `omega="prior-fixed"` or '
-                    '"var-fixed", or `objective="elbo"`.'
-                )
-            if self.local_reparameterization:
-                raise ValueError(
-                    '`objective="evidence"` draws functions, the same for all rows: use '
-                    '`local_reparameterization=False`, or `objective="elbo"`.'
-                )
-        elif self.calibrates:
+        if self.calibrates and not self.maximized.leaves_rows_out:
+            able = [name for name, each in OBJECTIVES.items() if each.leaves_rows_out]
             raise ValueError(
-                '`calibration="left-out"` leaves rows out of the exact last layer, which only `objective="evidence"` '
-                f'has; got {self.objective!r}. Use `calibration="none"`.'
+                '`calibration="left-out"` leaves rows out of an exact posterior, which only `objective` '
+                f'{" or ".join(map(repr, able))} has; got {self.objective!r}. Use `calibration="none"`.'
             )
-        if self.objective == "predictive" and max(_each(self.n_mc_train)) < 2:
-            raise ValueError(
-                '`objective="predictive"` is the log of a mean over samples, which needs `n_mc_train` of at least 2; '
-                f"got {self.n_mc_train!r}."
-            )
+        self.maximized.check(self)
 
     def _check_lengths(self) -> None:
         for name, expected in (
@@ -179,7 +159,8 @@ class Config:
                 LayerSettings(
                     width=width,
                     n_rf=n_rf,
-                    kernel=KERNELS[kernel],
+                    kernel=KERNELS.get(kernel, RBF),  # which maps without a kernel leave alone
+                    features=FEATURE_MAPS[kernel],
                     omega=SPECTRA[self.omega],
                     frequencies=FREQUENCIES[self.frequencies](),
                     ard=self.ard,
@@ -205,9 +186,14 @@ class Config:
         )
 
     @property
+    def maximized(self) -> AbstractObjective:
+        """What training maximizes."""
+        return OBJECTIVES[self.objective]()
+
+    @property
     def n_conditioned(self) -> int:
         """Draws of the hidden layers of each member for which the last layer's exact posterior is kept."""
-        if self.n_layers == 1 and self.theta != "variational":
+        if self.n_layers == 1 and THETAS[self.theta] is not VariationalTheta:
             return 1
         return max(_N_CONDITIONED // self.n_members, 1)
 

@@ -56,8 +56,8 @@ class DeepSettings:
         "frequencies of each layer; one number, or one for each.", several=True, paper=100
     )
     kernel: Any = _setting(
-        "covariance by its name in `bochner.kernels.KERNELS`, such as `rbf`, `arccos1`, `matern32` or `matern52`; one, "
-        "or one for each layer.",
+        "covariance, or another feature map, by its name in `bochner.features.FEATURE_MAPS`, such as `rbf`, `arccos1`, "
+        "`matern32` or `matern52`; one, or one for each layer.",
         several=True,
         paper="rbf",
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bochner.fitting.declared import declared
+from bochner.inference.objectives import OBJECTIVES, AbstractObjective, Elbo, Evidence
 from bochner.likelihoods import GAUSSIAN_NOISE
 
 _SMALL, _SMALL_FOR_CLASSES_OF_MANY = 4_000, 10_000
@@ -68,6 +69,7 @@ def paper_mnist(situation: Situation) -> dict[str, Any]:
 
 def auto(situation: Situation) -> dict[str, Any]:
     """Settings that work on raw tables, by size; `docs/recipes.md` says why and what was measured."""
+    objective = _asked_objective(situation, Elbo)
     recipe = {
         **paper(situation),
         # Free ones overfit most tables, so they need held-out rows: to be chosen, and to be stopped.
@@ -76,14 +78,12 @@ def auto(situation: Situation) -> dict[str, Any]:
         "frequencies": "orthogonal",
         "feed_inputs": True,
         "likelihood": "softmax" if situation.classification else "heteroscedastic",
-        # The evidence, where someone asks for it, has no use for it.
-        "local_reparameterization": situation.asked.get("objective") != "evidence",
+        "local_reparameterization": not objective.needs_all_rows,
         "batch_size": 500,
         # Steps in so many frequencies of one feature add up.
         "learning_rate": 0.01 if situation.d_in >= _VERY_MANY_INPUTS else 0.03,
         "schedule": "cosine",
-        # The log of a mean needs more than one.
-        "n_mc_train": 4 if situation.asked.get("objective") == "predictive" else 1,
+        "n_mc_train": objective.usual_n_mc,
         "preprocessing": _preprocessing(situation),
         "theta_from": 0.0,
         "omega_from": 0.0,
@@ -196,13 +196,23 @@ def _last_layer_can_be_integrated(situation: Situation) -> bool:
     return (
         not situation.classification
         and situation.all_at_once
-        and asked.get("objective", "evidence") == "evidence"
+        and _asked_objective(situation, Evidence) is Evidence
         and asked.get("likelihood", "gaussian") in GAUSSIAN_NOISE
         and asked.get("omega") != "var-resampled"
         and asked.get("local_reparameterization") is not True
         and _largest(asked.get("batch_size", situation.n_rows)) >= situation.n_rows
         and _largest(asked.get("n_random_features", 0)) <= _MOST_FEATURES_TO_INTEGRATE
     )
+
+
+def _asked_objective(
+    situation: Situation, otherwise: type[AbstractObjective]
+) -> type[AbstractObjective]:
+    """Give the objective that the user has set; a wrong name, an error to come, counts as the bound."""
+    name = situation.asked.get("objective")
+    if name is None:
+        return otherwise
+    return OBJECTIVES.get(name, Elbo) if isinstance(name, str) else Elbo
 
 
 def _largest(value: Any) -> float:

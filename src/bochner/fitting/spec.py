@@ -9,8 +9,6 @@ import numpy as np
 from bochner.fitting.config import Config
 from bochner.gp.members import Members, start_members
 from bochner.gp.model import DeepGP
-from bochner.inference.calibration import calibrate
-from bochner.inference.conditioning import condition_last_layer
 from bochner.likelihoods import CLASSIFICATION_LIKELIHOODS, LIKELIHOODS
 from bochner.rows.table import Table, TrainingData
 
@@ -56,15 +54,14 @@ class ModelSpec:
         return start_members(one, config.n_members, key=key)
 
     def conditioned(self, data: TrainingData, model: Any, *, key: jax.Array) -> Any:
-        """Give the last layer of a trained model its exact posterior where that was integrated out."""
-        if self.config.objective != "evidence":
-            return model
-        assert isinstance(data, Table)  # as all rows go into each step
-        return condition_last_layer(model, data, n_draws=self.config.n_conditioned, key=key)
+        """Give a trained model the posterior of its objective, such as an exact one of the last layer."""
+        return self.config.maximized.posterior(
+            model, data, n_draws=self.config.n_conditioned, key=key
+        )
 
     def calibrated(self, data: TrainingData, model: Any) -> Any:
         """Choose the widths of predictions by rows left out of the last layer, where the settings ask for it."""
-        return calibrate(model, data) if self.config.calibrates else model  # pyright: ignore[reportArgumentType]
+        return self.config.maximized.calibrated(model, data) if self.config.calibrates else model
 
     def ready(self, data: TrainingData, model: Any, *, key: jax.Array) -> Any:
         """Give a trained model as it predicts."""

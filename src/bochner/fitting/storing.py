@@ -47,6 +47,7 @@ _CLIPPED_WITHOUT_A_CHOICE = 10
 """Layers from which on gradients were clipped before there was a setting."""
 
 _MAY_BE_NONE = {"max_steps", "max_seconds"}
+_HARMLESS = 10_000
 _LIMITS = {"n_layers": 1_000, "n_members": 1_000, "n_mc_predict": 100_000}
 _EFFECTS = "input.effects."
 _SCALING = TypeVar("_SCALING", InputScaling, TargetScaling)
@@ -143,7 +144,9 @@ def _config_from(stored: Mapping[str, Any], task: AbstractTask, n_values: int) -
     check_storable(values)
     for name in ("width", "n_random_features"):
         value = getattr(config, name)
-        if max(value if isinstance(value, tuple) else (value,), default=0) > n_values:
+        # Feature maps that have no use for a number leave it as it is, whatever they hold.
+        most = max(n_values, _HARMLESS)
+        if max(value if isinstance(value, tuple) else (value,), default=0) > most:
             raise ModelFileError(f"its setting {name!r} asks for more than the file holds.")
     return config
 

@@ -14,15 +14,14 @@ from bochner.fitting.config import AUTO, Config
 from bochner.fitting.deep_fit import DeepFit, key_for
 from bochner.fitting.held_out import HeldOutRows, Named
 from bochner.fitting.inputs import warn_of_rounding
-from bochner.fitting.judging import DEPTHS, Judged, OwnRows, brief, mnll_of, parts_to_judge
 from bochner.fitting.recipes import frequencies_are_open
+from bochner.fitting.resolving import Asked, able_to_go_on
 from bochner.fitting.rows import Rows, joined
-from bochner.fitting.settling import Asked, able_to_go_on
 from bochner.fitting.spec import ModelSpec
 from bochner.fitting.task import AbstractTask
+from bochner.fitting.validation import DEPTHS, Judged, OwnRows, brief, mnll_of, parts_to_judge
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
-from bochner.inference.objectives import OBJECTIVES
 from bochner.prediction.statistics import Posterior
 from bochner.rows.effects import learn_effects, with_effects
 from bochner.rows.pixels import table_for_batches
@@ -296,20 +295,9 @@ def ready_members(
 ) -> list[DeepGP | Members]:
     """Give each replicate as it predicts alone, from the rows that it has not left out."""
     assert isinstance(data, Table)
-    one = dataclasses.replace(fit.spec, config=dataclasses.replace(fit.config, n_members=1))
-    n_draws = fit.config.n_conditioned
-    tables = own_rows.tables(data)
-    if fit.config.objective != "evidence":
-        return list(model.each())
-    from bochner.inference.conditioning import condition_last_layer
-
-    found = []
-    for member, table in zip(model.each(), tables, strict=True):
-        alone = condition_last_layer(
-            Members.of([member]), table, n_draws=n_draws, key=fit.key("condition")
-        )
-        found.append(one.calibrated(table, alone))
-    return found
+    each = zip(model.each(), own_rows.tables(data), strict=True)
+    key = fit.key("condition")
+    return [fit.spec.ready(table, member, key=key) for member, table in each]
 
 
 def _joined_members(models: list[DeepGP | Members]) -> Members:
@@ -325,7 +313,7 @@ def training_settings(config: Config, budget: Budget | None = None) -> dict[str,
         "batch_size": config.batch_size,
         "learning_rate": config.learning_rate,
         "schedule": SCHEDULES[config.schedule],
-        "objective": OBJECTIVES[config.objective](),
+        "objective": config.maximized,
         "reparameterization": config.reparameterization,
         "kl_weight": KLWeight(config.kl_weight, config.kl_warmup),
         "averaging": config.averaging,

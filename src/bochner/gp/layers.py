@@ -1,8 +1,5 @@
 """One layer of Gaussian processes in its weight-space view, and a stack of equal layers."""
 
-import dataclasses
-import math
-from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -10,66 +7,24 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from bochner.features.frequencies import AbstractFrequencies, Independent
-from bochner.features.spectra import AbstractSpectrum, VarFixed, VarResampled
+from bochner.features.maps import AbstractDrawnFeatures, AbstractFeatureMap, LayerSettings
+from bochner.features.random_features import RandomFeatures
 from bochner.gp.reparameterization import AbstractReparameterization
-from bochner.kernels import RBF, AbstractKernel
 from bochner.posteriors.gaussians import AnyGaussian, FactorizedGaussian
-from bochner.posteriors.hyperparameters import (
-    AbstractTheta,
-    FreeTheta,
-    PriorTheta,
-    VariationalTheta,
-)
 
 
 class LayerNoise(NamedTuple):
     """The standard normal noise of one layer and one Monte Carlo sample."""
 
     W: Float[Array, "..."]
-    Omega: Float[Array, "..."] | None
-    theta: Any = None
+    features: Any = None
 
 
 class LayerDraw(NamedTuple):
     """What one Monte Carlo sample of a layer is made of, before there are inputs."""
 
-    kernel: AbstractKernel
-    Omega: Float[Array, "..."]
+    features: AbstractDrawnFeatures
     weights: Any
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerSettings:
-    """How to start a layer: its size, its kernel and initial values, and the treatment of Omega.
-
-    Attributes:
-        width: number of Gaussian processes, that is outputs.
-        n_rf: number of random features (frequencies).
-        kernel: constructor taking `log_variance` and `log_lengthscale`.
-        omega: the treatment of Omega.
-        frequencies: how epsilon is drawn.
-        ard: one lengthscale an input, or one for all.
-        variance: initial marginal variance.
-        lengthscale: initial lengthscale; None means the square root of the number of inputs.
-        log_var: initial log variance of q(W); zero starts q(W) at the prior.
-        theta: the treatment of the kernel's variance and lengthscales.
-        theta_deviation: deviation of the prior of their logarithms, where the treatment has one.
-        residual: add the layer's first inputs, as many as outputs, to them: identity plus Gaussian process.
-    """
-
-    width: int
-    n_rf: int = 100
-    kernel: Callable[..., AbstractKernel] = RBF
-    omega: type[AbstractSpectrum] = VarFixed
-    frequencies: AbstractFrequencies = dataclasses.field(default_factory=Independent)
-    ard: bool = True
-    variance: float = 1.0
-    lengthscale: float | None = None
-    log_var: float = 0.0
-    theta: type[FreeTheta] | type[PriorTheta] | type[VariationalTheta] = FreeTheta
-    theta_deviation: float = 1.0
-    residual: bool = False
 
 
 class Layer(eqx.Module):
@@ -83,34 +38,18 @@ class Layer(eqx.Module):
         (5, 20)
     """
 
-    kernel: AbstractKernel
-    spectrum: AbstractSpectrum
+    features: AbstractFeatureMap
     q_W: AnyGaussian
-    theta: AbstractTheta = FreeTheta()
     residual: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def start(cls, settings: LayerSettings, *, d_in: int, key: PRNGKeyArray) -> "Layer":
-        """Draw the base frequencies and set initial values."""
-        if settings.omega is VarResampled and not isinstance(settings.frequencies, Independent):
-            raise ValueError(
-                "`VarResampled` draws Omega from its factorized posterior, whose entries are independent: "
-                "use it with independent frequencies, or hold others with `VarFixed`."
-            )
-        key_epsilon, key_scale = jax.random.split(key)
-        lengthscale = math.sqrt(d_in) if settings.lengthscale is None else settings.lengthscale
-        kernel = settings.kernel(
-            log_variance=jnp.asarray(math.log(settings.variance)),
-            log_lengthscale=jnp.full((d_in,) if settings.ard else (), math.log(lengthscale)),
-        )
-        epsilon = settings.frequencies.draw(d_in, settings.n_rf, key=key_epsilon)
-        scale = kernel.draw_scales(settings.n_rf, key=key_scale)
-        shape = (kernel.n_parts * settings.n_rf, settings.width)
+        """Start the feature map, and q(W) around zero."""
+        features = (settings.features or RandomFeatures).start(settings, d_in=d_in, key=key)
+        shape = (features.n_features, settings.width)
         return cls(
-            kernel=kernel,
-            spectrum=settings.omega.start(kernel, epsilon, scale),
+            features=features,
             q_W=FactorizedGaussian(jnp.zeros(shape), jnp.full(shape, float(settings.log_var))),
-            theta=settings.theta.start(kernel, settings.theta_deviation),
             residual=settings.residual,
         )
 
@@ -122,12 +61,7 @@ class Layer(eqx.Module):
     @property
     def dtype(self) -> Any:
         """The type of the layer's numbers."""
-        return self.spectrum.scale.dtype
-
-    @property
-    def n_rf(self) -> int:
-        """The number of random features."""
-        return self.spectrum.scale.shape[-1]
+        return jax.tree.leaves(self.q_W)[0].dtype
 
     def __call__(
         self,
@@ -149,10 +83,8 @@ class Layer(eqx.Module):
 
     def draw(self, noise: LayerNoise, reparameterization: AbstractReparameterization) -> LayerDraw:
         """Compute what the noise decides before there are inputs."""
-        kernel = self.theta.kernel(self.kernel, noise.theta)
-        Omega = self.spectrum.Omega(kernel, noise.Omega)
-        weights = reparameterization.weights(kernel, Omega, self.q_W, noise.W)
-        return LayerDraw(kernel, Omega, weights)
+        features = self.features.draw(noise.features)
+        return LayerDraw(features, reparameterization.weights(features, self.q_W, noise.W))
 
     def apply(
         self,
@@ -164,7 +96,7 @@ class Layer(eqx.Module):
 
         def outputs(first, others):
             fed, draw = others
-            F = reparameterization.outputs(draw.kernel, (first, *fed), draw.Omega, draw.weights)
+            F = reparameterization.outputs(draw.features, (first, *fed), draw.weights)
             return F + first if self.residual else F
 
         first, *fed = inputs
@@ -177,20 +109,19 @@ class Layer(eqx.Module):
 
         Noise is needed where frequencies or theta are drawn.
         """
-        kernel = self.theta.kernel(self.kernel, None if noise is None else noise.theta)
-        Omega = self.spectrum.Omega(kernel, None if noise is None else noise.Omega)
-        parts = kernel.activate(F @ Omega)
-        scale = jnp.sqrt(kernel.feature_variance(self.n_rf))
-        return scale * jnp.concatenate(parts, axis=1)
+        return self.features.draw(None if noise is None else noise.features).matrix(F)
 
     def kl(self) -> Float[Array, ""]:
         """Compute the divergence of q(W), q(Omega) and, where it has a posterior, q(theta) from their priors."""
-        return self.q_W.kl(jnp.zeros((), self.dtype)) + self.kl_beside_W()
+        return self.q_W.kl(jnp.zeros((), self.dtype)) + self.features.kl()
 
-    def kl_beside_W(self) -> Float[Array, ""]:
-        """Compute the same without the part of q(W)."""
-        of_Omega = self.spectrum.kl(self.kernel, self.theta.spread(self.kernel))
-        return of_Omega + self.theta.kl(self.kernel)
+    def trainable(self, *, theta: bool, omega: bool) -> "Layer":
+        """Mark the leaves that a stage learns: q(W) always."""
+        return Layer(
+            features=self.features.trainable(theta=theta, omega=omega),
+            q_W=jax.tree.map(lambda _: True, self.q_W),
+            residual=self.residual,
+        )
 
     def noise_shapes(
         self, reparameterization: AbstractReparameterization, batch: int
@@ -198,10 +129,7 @@ class Layer(eqx.Module):
         """The shapes of the noise that one Monte Carlo sample needs."""
         feat, d_out = self.q_W.shape[-2:]
         W = jax.ShapeDtypeStruct(reparameterization.noise_shape(feat, d_out, batch), self.dtype)
-        shape = self.spectrum.noise_shape
-        Omega = None if shape is None else jax.ShapeDtypeStruct(shape[-2:], self.dtype)
-        theta = self.theta.noise_shapes(self.kernel)
-        return LayerNoise(W=W, Omega=Omega, theta=theta)  # pyright: ignore[reportArgumentType]
+        return LayerNoise(W, self.features.noise_shapes())  # pyright: ignore[reportArgumentType]
 
 
 class Stack(eqx.Module):

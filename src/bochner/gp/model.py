@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from bochner.features.random_features import RandomFeatures
 from bochner.gp.layers import Layer, LayerNoise, LayerSettings, Stack, group_equal
 from bochner.gp.reparameterization import AbstractReparameterization, DrawWeights
 from bochner.likelihoods import AbstractLikelihood
@@ -61,7 +62,7 @@ class DeepGP(eqx.Module):
                     "number, or set `residual=False`."
                 )
             layer = Layer.start(setting, d_in=width + fed, key=layer_key)
-            _check_learnable(layer, number)
+            layer.features.check_learnable(number)
             layers.append(layer)
             width = setting.width
         # The last layer stands alone, whatever its shape: its weights can be treated apart.
@@ -195,6 +196,9 @@ def collapsed_weights(
 
     W is the mean of q(W). With fed inputs only the rows of Omega that meet the hidden layer enter.
 
+    Returns:
+        A matrix with a row for each feature of the layer and a column for each frequency of the next.
+
     Example:
         >>> import jax
         >>> from bochner.gp.layers import LayerSettings
@@ -212,25 +216,9 @@ def collapsed_weights(
         raise ValueError(
             f"`index` must name a layer with a next one, 0 to {len(layers) - 2}; got {index}."
         )
-    layer, following = layers[index], layers[index + 1]
-    Omega = following.spectrum.Omega(following.kernel, noise)
-    return layer.q_W.mean @ Omega[: layer.width]
-
-
-def _check_learnable(layer: Layer, number: int) -> None:
-    """Refuse a kernel without gradients wherever something behind it would have to be learned."""
-    if not layer.kernel.gradients_vanish():
-        return
-    remedy = "use degree 1 or 2, or a single layer with `PriorFixed` and a shared lengthscale"
-    if number > 0:
-        blocked = "the layers before it"
-    elif layer.spectrum.learned is not None:
-        blocked = "q(Omega)"
-    elif layer.kernel.log_lengthscale.ndim > 0:
-        blocked = "its ARD lengthscales"
-    else:
-        return
-    raise ValueError(
-        "the arc-cosine kernel of degree 0 has zero gradients almost everywhere, so in layer "
-        f"{number} {blocked} cannot be learned: {remedy}."
-    )
+    layer, following = layers[index], layers[index + 1].features
+    if not isinstance(following, RandomFeatures):
+        raise TypeError(
+            f"layer {index + 1} must have frequencies; got {type(following).__name__}: use a layer of `RandomFeatures`."
+        )
+    return layer.q_W.mean @ following.Omega(noise)[: layer.width]

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from bochner.kernels import AbstractKernel
-from bochner.ops import AbstractPath, AutomaticLayer, with_clipped_gradient
+from bochner.features.maps import AbstractDrawnFeatures
+from bochner.ops import AbstractBackend, AutomaticLayer, with_clipped_gradient
 from bochner.ops.clipping import Function
 from bochner.posteriors.gaussians import AnyGaussian, FactorizedGaussian
 
@@ -20,10 +20,10 @@ class AbstractReparameterization(eqx.Module):
     each other with the second alone.
 
     Attributes:
-        path: how features and their products with weights are computed.
+        backend: how features and their products with weights are computed.
     """
 
-    path: eqx.AbstractVar[AbstractPath]
+    backend: eqx.AbstractVar[AbstractBackend]
 
     @abstractmethod
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:
@@ -32,8 +32,7 @@ class AbstractReparameterization(eqx.Module):
     @abstractmethod
     def weights(
         self,
-        kernel: AbstractKernel,
-        Omega: Float[Array, "d_in rf"],
+        features: AbstractDrawnFeatures,
         q_W: AnyGaussian,
         noise: Float[Array, "..."],
     ) -> Any:
@@ -42,16 +41,15 @@ class AbstractReparameterization(eqx.Module):
     @abstractmethod
     def outputs(
         self,
-        kernel: AbstractKernel,
+        features: AbstractDrawnFeatures,
         inputs: tuple[Float[Array, "_ batch"], ...],
-        Omega: Float[Array, "d_in rf"],
         weights: Any,
     ) -> Float[Array, "d_out batch"]:
         """Compute one draw of the output, with the data as columns; inputs count as one matrix."""
 
-    def on(self, path: AbstractPath) -> "AbstractReparameterization":
+    def on(self, backend: AbstractBackend) -> "AbstractReparameterization":
         """Give the same with another way to compute the layer."""
-        return type(self)(path)  # pyright: ignore[reportCallIssue]
+        return type(self)(backend)  # pyright: ignore[reportCallIssue]
 
     def through(
         self, layer: Function, first: Float[Array, "_ batch"], others: PyTree
@@ -73,17 +71,17 @@ class DrawWeights(AbstractReparameterization):
         (200, 3)
     """
 
-    path: AbstractPath = AutomaticLayer()
+    backend: AbstractBackend = AutomaticLayer()
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return feat, d_out
 
-    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
+    def weights(self, features, q_W, noise):  # noqa: D102
         # The factor goes to W, which is small, and not to the features, which are large.
-        return jnp.sqrt(kernel.feature_variance(Omega.shape[1])) * q_W.sample(noise)
+        return jnp.sqrt(features.variance()) * q_W.sample(noise)
 
-    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
-        return self.path.outputs(kernel, inputs, Omega, weights)
+    def outputs(self, features, inputs, weights):  # noqa: D102
+        return features.outputs(self.backend, inputs, weights)
 
 
 class LocalReparameterization(AbstractReparameterization):
@@ -98,19 +96,19 @@ class LocalReparameterization(AbstractReparameterization):
         (50, 3)
     """
 
-    path: AbstractPath = AutomaticLayer()
+    backend: AbstractBackend = AutomaticLayer()
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return batch, d_out
 
-    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
+    def weights(self, features, q_W, noise):  # noqa: D102
         assert isinstance(q_W, FactorizedGaussian)  # as everywhere in training
-        factor = kernel.feature_variance(Omega.shape[1])
+        factor = features.variance()
         return jnp.sqrt(factor) * q_W.mean, factor * q_W.variance, noise.T
 
-    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
+    def outputs(self, features, inputs, weights):  # noqa: D102
         mean_W, variance_W, noise = weights
-        mean, variance = self.path.moments(kernel, inputs, Omega, mean_W, variance_W)
+        mean, variance = features.moments(self.backend, inputs, mean_W, variance_W)
         # Rows whose features are all zero have no variance, where the square root has no derivative.
         return mean + jnp.sqrt(jnp.maximum(variance, 1e-20)) * noise
 
@@ -121,7 +119,7 @@ class ClippedGradients(AbstractReparameterization):
     A layer may draw nearby points apart, and many layers do so exponentially: then the gradients of the first ones are
     long, and hardly more than noise. What is computed is the same; a row's gradient with respect to what the layer
     before gave is clipped to the norm of that with respect to what this layer gives. Rows that are not drawn apart keep
-    theirs, so they are heard among those that are. The gradients of the layers before are biased then. For training
+    theirs, so they count among those that are. The gradients of the layers before are biased then. For training
     many layers.
 
     Attributes:
@@ -139,20 +137,20 @@ class ClippedGradients(AbstractReparameterization):
         self.inner = inner
 
     @property
-    def path(self) -> AbstractPath:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: D102
-        return self.inner.path
+    def backend(self) -> AbstractBackend:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: D102
+        return self.inner.backend
 
-    def on(self, path: AbstractPath) -> "ClippedGradients":  # noqa: D102
-        return ClippedGradients(self.inner.on(path))
+    def on(self, backend: AbstractBackend) -> "ClippedGradients":  # noqa: D102
+        return ClippedGradients(self.inner.on(backend))
 
     def noise_shape(self, feat: int, d_out: int, batch: int) -> tuple[int, int]:  # noqa: D102
         return self.inner.noise_shape(feat, d_out, batch)
 
-    def weights(self, kernel, Omega, q_W, noise):  # noqa: D102
-        return self.inner.weights(kernel, Omega, q_W, noise)
+    def weights(self, features, q_W, noise):  # noqa: D102
+        return self.inner.weights(features, q_W, noise)
 
-    def outputs(self, kernel, inputs, Omega, weights):  # noqa: D102
-        return self.inner.outputs(kernel, inputs, Omega, weights)
+    def outputs(self, features, inputs, weights):  # noqa: D102
+        return self.inner.outputs(features, inputs, weights)
 
     def through(self, layer, first, others):  # noqa: D102
         return with_clipped_gradient(layer, first, others)

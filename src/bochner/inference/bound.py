@@ -42,16 +42,16 @@ def expected_log_likelihood(
     if one_at_a_time:
         return _sequential_mean(model, X, Y, weights, noise, reparameterization)
 
-    path = reparameterization.path
-    several = reparameterization.on(path.side_by_side(n_samples))
-    if not _features_are_shared(model, noise):
+    backend = reparameterization.backend
+    several = reparameterization.on(backend.side_by_side(n_samples))
+    if not _features_are_shared(model):
 
         def one_sample(sample_noise: Noise) -> Array:
             return _total(model, model(X, sample_noise, several), Y, weights)
 
         return jnp.mean(jax.vmap(one_sample)(noise))
 
-    first_F = _first_outputs(model, X, noise, reparameterization.on(path.of_shared_inputs()))
+    first_F = _first_outputs(model, X, noise, reparameterization.on(backend.of_shared_inputs()))
 
     def later_layers(F: Array, sample_noise: Noise) -> Array:
         F = model.after_first_block(F, X, sample_noise, several)
@@ -64,9 +64,9 @@ def _total(model: DeepGP, F: Array, Y: Array, weights: Array) -> Array:
     return jnp.sum(model.likelihood.log_prob(F, Y) * weights)
 
 
-def _features_are_shared(model: DeepGP, noise: Noise) -> bool:
+def _features_are_shared(model: DeepGP) -> bool:
     """Tell whether the first layer has the same features in all samples."""
-    return not isinstance(model.blocks[0], Stack) and noise[0].Omega is None
+    return not isinstance(model.blocks[0], Stack) and model.blocks[0].features.is_shared
 
 
 def _first_outputs(
@@ -85,7 +85,7 @@ def _sequential_mean(
     noise: Noise,
     reparameterization: AbstractReparameterization,
 ) -> Array:
-    if not _features_are_shared(model, noise):
+    if not _features_are_shared(model):
 
         def one_sample(shared, sample):
             model, X, Y, weights = shared

@@ -15,8 +15,8 @@ from jaxtyping import Array, Float
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.inference.evidence import left_out
-from bochner.inference.objectives import last_features
-from bochner.likelihoods.noise_laws import AbstractNoiseLaw, Normal, TwoWidths
+from bochner.inference.last_layer import last_features
+from bochner.likelihoods.noise_laws import AbstractNoiseLaw, Normal, ScaleMixture
 from bochner.posteriors.gaussians import JointGaussian, SideBySide
 from bochner.rows.table import Table
 
@@ -52,9 +52,9 @@ class LeftOut(eqx.Module):
     def log_density(self, factor: Float[Array, ""]) -> Float[Array, "... n"]:
         """Compute the log density of each row's targets with the function's deviation and most noise scaled."""
         spread = factor**2 * self.spread
-        # A Gaussian function and noise of two widths add up to two widths again.
+        # A Gaussian function and noise of two scales add up to two scales again.
         kept, scaled = spread + self.noise, spread + factor**2 * self.noise
-        law = TwoWidths(jnp.sqrt(scaled / kept))
+        law = ScaleMixture(jnp.sqrt(scaled / kept))
         return jnp.sum(law.log_density(self.residuals, jnp.log(kept)), axis=-1)
 
 
@@ -62,9 +62,9 @@ class LeftOut(eqx.Module):
 def calibrate(members: Members, table: Table) -> Members:
     """Scale the deviations of a conditioned model by the factor under which rows left out are most probable.
 
-    All of the function's deviation and three quarters of the noise are scaled; see
-    `bochner.likelihoods.noise_laws.TwoWidths`. Few rows say little about it: the logarithm of the factor is taken as if
-    25 further rows had called for no change. Nothing is scaled where the hidden layers' KL is more than half a nat a
+    All of the function's deviation and three quarters of the noise are scaled, which makes a `ScaleMixture` of the
+    noise. Few rows say little about it: the logarithm of the factor is taken as if 25 further rows had called for no
+    change. Nothing is scaled where the hidden layers' KL is more than half a nat a
     row, as after too few steps: then they know the rows themselves, and to leave one out of the last layer says little.
 
     Example:
@@ -98,7 +98,7 @@ def calibrate(members: Members, table: Table) -> Members:
     hidden_kl = jnp.mean(jax.vmap(lambda model: model.hidden_kl())(members.stacked))
     tells = jnp.all(jnp.isfinite(scores)) & (hidden_kl <= _MOST_KL_A_ROW * n_rows)
     factors = jnp.full(members.n_members, jnp.where(tells, factor, 1.0), table.Y.dtype)
-    return Members(_scaled(members.stacked, factors, TwoWidths(factors)), members.n_members)
+    return Members(_scaled(members.stacked, factors, ScaleMixture(factors)), members.n_members)
 
 
 def uncalibrated(members: Members) -> Members:

@@ -11,7 +11,7 @@ from bochner.gp.layers import Layer, LayerNoise, Stack
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP, Noise
 from bochner.inference.evidence import exact_posterior
-from bochner.inference.objectives import last_features, log_noise_variances, noise_weights
+from bochner.inference.last_layer import last_features, log_noise_variances, noise_weights
 from bochner.likelihoods.noise_laws import Normal
 from bochner.posteriors.gaussians import (
     AnyGaussian,
@@ -20,7 +20,6 @@ from bochner.posteriors.gaussians import (
     JointGaussian,
     SideBySide,
 )
-from bochner.posteriors.hyperparameters import HeldTheta, VariationalTheta
 from bochner.rows.table import Table
 
 _NARROW = -6.0  # log variance
@@ -80,8 +79,8 @@ def _conditioned(model: DeepGP, noise: Noise, table: Table) -> DeepGP:
         _held(block, block_noise)
         for block, block_noise in zip(model.blocks[:-1], noise[:-1], strict=True)
     )
-    last = _held_theta(model.blocks[-1], noise[-1])
-    last = eqx.tree_at(lambda layer: layer.q_W, last, q_W)
+    last = model.blocks[-1]
+    last = dataclasses.replace(last, features=last.features.held(noise[-1].features), q_W=q_W)
     return eqx.tree_at(lambda model: model.blocks, model, (*hidden, last))
 
 
@@ -89,24 +88,16 @@ def _held(block: Layer | Stack, noise: LayerNoise) -> Layer | Stack:
     if isinstance(block, Stack):
         return eqx.tree_at(lambda stack: stack.layers, block, _held(block.layers, noise))
     held = HeldGaussian(block.q_W, noise.W)  # pyright: ignore[reportArgumentType]
-    return eqx.tree_at(lambda layer: layer.q_W, _held_theta(block, noise), held)
-
-
-def _held_theta(layer: Layer, noise: LayerNoise) -> Layer:
-    if not isinstance(layer.theta, VariationalTheta):
-        return layer
-    return eqx.tree_at(lambda layer: layer.theta, layer, HeldTheta(layer.theta, noise.theta))
+    return dataclasses.replace(block, features=block.features.held(noise.features), q_W=held)
 
 
 def unconditioned(model: DeepGP) -> DeepGP:
     """Give a member of a conditioned model as it was trained, with q(W) of the last layer around its exact mean."""
 
     def release(layer: Layer) -> Layer:
-        theta = layer.theta.q if isinstance(layer.theta, HeldTheta) else layer.theta
-        layer = eqx.tree_at(
-            lambda layer: layer.theta, layer, theta, is_leaf=lambda node: node is layer.theta
+        return dataclasses.replace(
+            layer, features=layer.features.released(), q_W=_released(layer.q_W)
         )
-        return eqx.tree_at(lambda layer: layer.q_W, layer, _released(layer.q_W))
 
     blocks = jax.tree.map(release, model.blocks, is_leaf=lambda node: isinstance(node, Layer))
     likelihood = dataclasses.replace(model.likelihood, law=Normal())  # pyright: ignore[reportCallIssue]

@@ -3,26 +3,67 @@
 import functools
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from bochner.features.spectra import SPECTRA, VarResampled
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP, Noise
-from bochner.gp.reparameterization import AbstractReparameterization, DrawWeights
+from bochner.gp.reparameterization import AbstractReparameterization
 from bochner.inference.bound import Bound, expected_log_likelihood
+from bochner.inference.calibration import calibrate, uncalibrated
+from bochner.inference.conditioning import condition_last_layer, unconditioned
 from bochner.inference.evidence import draw_probes, log_evidence
-from bochner.ops import AutomaticLayer, sample_mean
-from bochner.posteriors.gaussians import FactorizedGaussian
-from bochner.rows.table import Table, Tables
+from bochner.inference.last_layer import last_features, log_noise_variances, noise_weights
+from bochner.likelihoods import GAUSSIAN_NOISE
+from bochner.ops import sample_mean
+from bochner.rows.table import Table, Tables, TrainingData
 
 
 class AbstractObjective(eqx.Module):
-    """An estimate from a mini-batch of what training maximizes: a fit to the data, and a KL."""
+    """An estimate from a mini-batch of what training maximizes: a fit to the data, and a KL.
+
+    It also says what it asks of the settings, and which posterior a model predicts by that was trained on it: q itself,
+    unless it says otherwise.
+    """
+
+    needs_all_rows: ClassVar[bool] = False
+    """Whether each step must have all rows, in one process, and outputs of all rows from the same function."""
+
+    has_own_posterior: ClassVar[bool] = False
+    """Whether `posterior` gives another one than q, which belongs to the rows of one fit: training cannot go on."""
+
+    leaves_rows_out: ClassVar[bool] = False
+    """Whether rows can be left out of that posterior, for `calibrated`."""
+
+    usual_n_mc: ClassVar[int] = 1
+    """Monte Carlo samples in training, where nobody says."""
+
+    def check(self, config: Any) -> None:
+        """Refuse the settings of a deep model, a `Config`, that do not go with this."""
+
+    def posterior(
+        self, model: DeepGP | Members, data: TrainingData, *, n_draws: int, key: PRNGKeyArray
+    ) -> DeepGP | Members:
+        """Give a trained model as it predicts; where draws of hidden layers are held, so many of each member."""
+        return model
+
+    def calibrated(self, model: Any, data: TrainingData) -> DeepGP | Members:
+        """Choose the widths of the predictions of what `posterior` gave by rows left out of it."""
+        return model
+
+    def uncalibrated(self, model: Any) -> DeepGP | Members:
+        """Give a model the widths of its posterior back."""
+        return model
+
+    def as_trained(self, model: DeepGP | Members, *, n_draws: int) -> list[DeepGP]:
+        """Give each member of what `posterior` gave with the q that it was trained with."""
+        return model.each()
 
     def __call__(
         self,
@@ -136,6 +177,16 @@ class Predictive(AbstractObjective):
         True
     """
 
+    usual_n_mc: ClassVar[int] = 4
+
+    def check(self, config):  # noqa: D102
+        most = max(config.n_mc_train) if isinstance(config.n_mc_train, tuple) else config.n_mc_train
+        if most < 2:
+            raise ValueError(
+                '`objective="predictive"` is the log of a mean over samples, which needs `n_mc_train` of at least 2; '
+                f"got {config.n_mc_train!r}."
+            )
+
     def fit(self, model, batch, noise, reparameterization, *, one_at_a_time):  # noqa: D102
         def one_sample(sample_noise: Noise) -> Array:
             return model.likelihood.log_prob(
@@ -172,6 +223,43 @@ class Evidence(AbstractObjective):
         -1.5155
     """
 
+    needs_all_rows: ClassVar[bool] = True
+    has_own_posterior: ClassVar[bool] = True
+    leaves_rows_out: ClassVar[bool] = True
+
+    def check(self, config):  # noqa: D102
+        if config.likelihood not in GAUSSIAN_NOISE:
+            raise ValueError(
+                '`objective="evidence"` integrates the last layer out, which needs Gaussian noise: '
+                f"`likelihood` must be one of {', '.join(map(repr, GAUSSIAN_NOISE))}; got "
+                f'{config.likelihood!r}. Use `objective="elbo"`.'
+            )
+        if SPECTRA[config.omega] is VarResampled:
+            raise ValueError(
+                '`objective="evidence"` needs frequencies that are held: use `omega="prior-fixed"` or '
+                '"var-fixed", or `objective="elbo"`.'
+            )
+        if config.local_reparameterization:
+            raise ValueError(
+                '`objective="evidence"` draws functions, the same for all rows: use '
+                '`local_reparameterization=False`, or `objective="elbo"`.'
+            )
+
+    def posterior(self, model, data, *, n_draws, key):  # noqa: D102
+        assert isinstance(data, Table)  # as all rows go into each step
+        return condition_last_layer(model, data, n_draws=n_draws, key=key)
+
+    def calibrated(self, model, data):  # noqa: D102
+        assert isinstance(data, Table)
+        return calibrate(model, data)
+
+    def uncalibrated(self, model):  # noqa: D102
+        return uncalibrated(model)
+
+    def as_trained(self, model, *, n_draws):  # noqa: D102
+        # The draws of a member's hidden layers follow each other.
+        return [unconditioned(one) for one in model.each()[::n_draws]]
+
     def fit(self, model, batch, noise, reparameterization, *, one_at_a_time):  # noqa: D102
         def one_sample(shared: tuple[DeepGP, Table], sample_noise: Noise) -> Array:
             model, batch = shared
@@ -187,36 +275,7 @@ class Evidence(AbstractObjective):
     def kl(self, model):  # noqa: D102
         last = model.blocks[-1]
         of_noise = noise_weights(model).kl(jnp.zeros((), last.dtype))
-        return model.hidden_kl() + last.kl_beside_W() + of_noise
-
-
-def last_features(
-    model: DeepGP,
-    X: Float[Array, "batch d_in"],
-    noise: Noise,
-    reparameterization: AbstractReparameterization = DrawWeights(),  # noqa: B008
-) -> Float[Array, "batch feat"]:
-    """Compute the features of the last layer at one draw of the hidden layers, in float32 whatever the path says."""
-    inputs = model.inputs_of_last(X, noise, reparameterization.on(AutomaticLayer()))
-    with jax.default_matmul_precision("float32"):
-        return model.blocks[-1].Phi(jnp.concatenate(inputs, axis=1), noise[-1])
-
-
-def noise_weights(model: DeepGP) -> FactorizedGaussian:
-    """Give q(W) of the last layer's functions that decide the noise, which come after those of the targets' means."""
-    q_W, n_functions = model.blocks[-1].q_W, model.blocks[-1].width
-    n_targets = n_functions // model.likelihood.n_functions(1)
-    return jax.tree.map(lambda leaf: leaf[:, n_targets:], q_W)
-
-
-def log_noise_variances(
-    model: DeepGP, Phi: Float[Array, "batch feat"], noise: Noise, n_targets: int
-) -> Float[Array, "batch targets"]:
-    """Compute the log noise variance of each row and target at one draw of the functions that decide it."""
-    W = noise_weights(model).sample(noise[-1].W[:, n_targets:])
-    F = jnp.concatenate([jnp.zeros((len(Phi), n_targets), Phi.dtype), Phi @ W], axis=1)
-    _, variances = model.likelihood.moments(F)  # pyright: ignore[reportAttributeAccessIssue]
-    return jnp.log(variances)
+        return model.hidden_kl() + last.features.kl() + of_noise
 
 
 def _mean_at_once(function: Callable[[Any, Any], Array], shared: Any, several: Any) -> Array:

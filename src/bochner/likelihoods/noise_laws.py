@@ -1,4 +1,4 @@
-"""Shapes of noise in units of its deviation: the normal law, and one of two widths."""
+"""Shapes of noise in units of its deviation: the normal law, and a mixture of two scales."""
 
 import math
 from abc import abstractmethod
@@ -56,16 +56,16 @@ class Normal(AbstractNoiseLaw):
         return jax.random.normal(key, like.shape, like.dtype)
 
 
-class TwoWidths(AbstractNoiseLaw):
-    """Three quarters of the noise have another width than the normal law, a quarter keeps it.
+class ScaleMixture(AbstractNoiseLaw):
+    """Two normal laws: three quarters of the noise have another deviation, a quarter keeps it.
 
     A factor below one narrows what most rows are said to do; the quarter that stays speaks for rows far out, to which
     a law that is narrow as a whole would give no probability.
 
     Example:
         >>> import jax.numpy as jnp
-        >>> from bochner.likelihoods.noise_laws import TwoWidths
-        >>> float(TwoWidths(jnp.array(0.5)).variance())  # 3/4 * 1/4 + 1/4
+        >>> from bochner.likelihoods.noise_laws import ScaleMixture
+        >>> float(ScaleMixture(jnp.array(0.5)).variance())  # 3/4 * 1/4 + 1/4
         0.4375
     """
 
@@ -85,7 +85,7 @@ class TwoWidths(AbstractNoiseLaw):
         return _SCALED * self.factor**2 + _KEPT
 
     def sample(self, like, *, key):  # noqa: D102
-        key_width, key_noise = jax.random.split(key)
-        scaled = jax.random.bernoulli(key_width, _SCALED, like.shape)
+        key_scale, key_noise = jax.random.split(key)
+        scaled = jax.random.bernoulli(key_scale, _SCALED, like.shape)
         noise = Normal().sample(like, key=key_noise)
         return jnp.where(scaled, self.factor, 1.0).astype(like.dtype) * noise

@@ -64,6 +64,9 @@ def check_posterior(
         progress: called with the share of the time that is used, and what is being done.
         random_state: seed.
 
+    Returns:
+        Both predictions with a verdict in words; `numbers()` gives them as plain values, `plot()` draws them.
+
     Example:
         >>> import numpy as np
         >>> from bochner import DeepGPRegressor, Linear
@@ -101,14 +104,7 @@ def check_posterior(
             found = check_parameters(
                 chosen.part, given, used, compared, effort, seed=seed, told=told
             )
-    return PosteriorCheck(
-        **found._asdict(),
-        Y=given.Y[compared],
-        n_rows=len(used),
-        new_rows=len(left_over) > 0,
-        member=chosen.name,
-        weight=chosen.weight,
-    )
+    return dataclasses.replace(found, member=chosen.name, weight=chosen.weight)
 
 
 def _split(n: int, n_rows: int, seed: int) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]:

@@ -1,7 +1,7 @@
 """The predictions of a fitted member beside those of MCMC, with a verdict in words."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -47,28 +47,6 @@ class Predictions:
             return None
         inside = (self.interval[..., 0] <= Y) & (self.interval[..., 1] >= Y)
         return float(np.mean(inside))
-
-
-class Compared(NamedTuple):
-    """Both predictions, and how far to trust the chains.
-
-    Attributes:
-        fitted: predictions as fitted: with W from q(W), or with the best hyper-parameters.
-        sampled: predictions with what was sampled from its exact posterior.
-        what: was sampled, weights or hyper-parameters.
-        refitted: whether the fitted side was fitted again to these rows.
-        worst_rhat: largest split R-hat of what is predicted for the rows.
-        smallest_ess: smallest effective sample size of it.
-        n_divergent: draws whose trajectory diverged.
-    """
-
-    fitted: Predictions
-    sampled: Predictions
-    what: str
-    refitted: bool
-    worst_rhat: float
-    smallest_ess: float
-    n_divergent: int
 
 
 @dataclasses.dataclass(frozen=True)

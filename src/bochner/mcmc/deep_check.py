@@ -9,11 +9,8 @@ from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.rows import Rows
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
-from bochner.inference.calibration import uncalibrated
-from bochner.inference.conditioning import unconditioned
-from bochner.inference.objectives import OBJECTIVES
 from bochner.likelihoods import AbstractClassificationLikelihood
-from bochner.mcmc.comparison import COVERAGE, Compared, Predictions
+from bochner.mcmc.comparison import COVERAGE, PosteriorCheck, Predictions
 from bochner.mcmc.deep_target import DeepTarget
 from bochner.mcmc.rotations import Effort, Told, sample
 from bochner.mcmc.weights import check_fixed_frequencies
@@ -41,19 +38,20 @@ def check_deep(
     refit: bool,
     seed: int,
     told: Told,
-) -> Compared:
+) -> PosteriorCheck:
     """Compare q(W) with chains over W, given the used rows, on the rows compared."""
     rows = fit.scaled(given)
     table = Table.of(rows.X[used], rows.Y[used])
     key_refit, key_start, key_last, key_draws = jax.random.split(jax.random.key(seed), 4)
-    replicates, fitted = _as_trained(fit), fit.model
+    # Each with its own q(W), of which draws may be held in the model that predicts.
+    replicates = fit.config.maximized.as_trained(fit.model, n_draws=fit.config.n_conditioned)
+    fitted = fit.model
     check_fixed_frequencies(replicates[0])
     if refit:
         told(0.0, "fitting q(W) to these rows")
         replicates, fitted = _refitted(fit, replicates, table, key_refit)
-    elif fit.config.objective == "evidence":
-        assert isinstance(fitted, Members)  # of draws of the hidden layers
-        fitted = uncalibrated(fitted)
+    else:
+        fitted = fit.config.maximized.uncalibrated(fitted)
     target = DeepTarget(replicates, table)
     starts = target.starts(replicates, effort.n_chains, key=key_start)
     chains = sample(target, starts, effort, seed=seed, told=told)
@@ -63,22 +61,17 @@ def check_deep(
     places = np.linspace(0, positions.shape[1] - 1, n_each).astype(int)
     sampled = target.posterior(positions[:, places], key=key_last)
     variational = Posterior.draw(fitted, n_draws=_N_DRAWS, key=key_draws)
-    return Compared(
+    return PosteriorCheck(
         *(_predict(fit, posterior, rows[compared]) for posterior in (variational, sampled)),
         what="weights",
         refitted=refit,
         worst_rhat=chains.worst_rhat,
         smallest_ess=chains.smallest_ess,
         n_divergent=chains.n_divergent,
+        Y=given.Y[compared],
+        n_rows=len(used),
+        new_rows=not np.array_equal(used, compared),
     )
-
-
-def _as_trained(fit: DeepFit) -> list[DeepGP]:
-    """Give each replicate with its own q(W), of which draws may be held in the model that predicts."""
-    if fit.config.objective != "evidence":
-        return fit.model.each()
-    # The draws of a member's hidden layers follow each other.
-    return [unconditioned(one) for one in fit.model.each()[:: fit.config.n_conditioned]]
 
 
 def _refitted(
@@ -93,7 +86,7 @@ def _refitted(
         batch_size=table.n_rows,
         learning_rate=0.1,
         schedule=Cosine(),
-        objective=OBJECTIVES[fit.config.objective](),
+        objective=fit.config.maximized,
         reparameterization=fit.config.reparameterization,
         key=key,
     ).model

@@ -1,5 +1,6 @@
 """The posterior over the weights of deep models, the last layer integrated out where that has a closed form."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +17,9 @@ from bochner.gp.members import Members
 from bochner.gp.model import DeepGP, Noise
 from bochner.gp.reparameterization import DrawWeights
 from bochner.inference.conditioning import condition_on
-from bochner.inference.objectives import last_features, log_noise_variances
+from bochner.inference.last_layer import last_features, log_noise_variances
 from bochner.mcmc.rows_marginal import left_out, log_marginal
 from bochner.mcmc.weights import at_prior, draws_of_q, map_layers
-from bochner.posteriors.hyperparameters import FreeTheta
 from bochner.prediction.statistics import Posterior
 from bochner.rows.table import Table
 
@@ -131,6 +131,4 @@ def _features_and_noise(model: DeepGP, table: Table, W: Noise) -> tuple[Array, A
 
 
 def _with_theta_at_its_mean(layer: Layer) -> Layer:
-    return eqx.tree_at(
-        lambda one: one.theta, layer, FreeTheta(), is_leaf=lambda node: node is layer.theta
-    )
+    return dataclasses.replace(layer, features=layer.features.at_mean())

@@ -12,6 +12,9 @@ Draws = Float[np.ndarray, "chains samples ..."]
 def split_rhat(draws: Draws) -> Float[np.ndarray, "..."]:
     """Compute split R-hat: the spread of all half chains over that within them, 1 where chains agree.
 
+    Returns:
+        In the shape of one draw, without the axes of chains and samples.
+
     Example:
         >>> import numpy as np
         >>> from bochner.mcmc import split_rhat
@@ -24,6 +27,9 @@ def split_rhat(draws: Draws) -> Float[np.ndarray, "..."]:
 
 def effective_sample_size(draws: Draws) -> Float[np.ndarray, "..."]:
     """Compute how many independent draws give a mean of the same precision, all chains together.
+
+    Returns:
+        In the shape of one draw, without the axes of chains and samples.
 
     Example:
         >>> import numpy as np

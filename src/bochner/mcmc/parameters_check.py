@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bochner.fitting.rows import Rows
-from bochner.mcmc.comparison import COVERAGE, Compared, Predictions
+from bochner.mcmc.comparison import COVERAGE, PosteriorCheck, Predictions
 from bochner.mcmc.parameters_target import ParametersTarget
 from bochner.mcmc.rotations import Effort, Told, sample
 from bochner.members.laws import LawInRows, Mixture
@@ -25,7 +25,7 @@ def check_parameters(
     *,
     seed: int,
     told: Told,
-) -> Compared:
+) -> PosteriorCheck:
     """Compare one best value of each parameter with chains over them, given the used rows, on the rows compared."""
     told(0.0, "finding the mode of the hyper-parameters")
     rows = member.columns(given.X)
@@ -46,13 +46,16 @@ def check_parameters(
         for parameters in ([target.mode], [target.v(z) for z in drawn[places]]):
             laws = [LawInRows(target.part_at(v).law(own), member.extent) for v in parameters]
             found.append(_predict(Mixture(np.full(len(laws), 1 / len(laws)), laws), y[compared]))
-    return Compared(
+    return PosteriorCheck(
         *found,
         what="hyper-parameters",
         refitted=True,
         worst_rhat=chains.worst_rhat,
         smallest_ess=chains.smallest_ess,
         n_divergent=chains.n_divergent,
+        Y=given.Y[compared],
+        n_rows=len(used),
+        new_rows=not np.array_equal(used, compared),
     )
 
 

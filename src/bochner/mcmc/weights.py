@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from bochner.features.spectra import PriorFixed, VarFixed
 from bochner.fitting.config import check_whole_number
 from bochner.gp.layers import Layer, LayerNoise
 from bochner.gp.model import DeepGP, Noise
@@ -97,6 +96,9 @@ def sample_weights(
         max_doublings: a trajectory has at most two to this power leapfrog steps.
         key: random key.
 
+    Returns:
+        All draws with diagnostics: arrays begin with the axes of chains and samples; see `WeightDraws`.
+
     Example:
         >>> import jax, jax.numpy as jnp
         >>> from bochner.gp.layers import LayerSettings
@@ -163,7 +165,7 @@ class Target(eqx.Module):
         deviations = jax.tree.map(
             lambda value, center: (value - center) / self.theta_deviation, theta, self.theta_center
         )
-        return total - 0.5 * _sum_of_squares(deviations) + _log_prior_of_frequencies(model)
+        return total - 0.5 * _sum_of_squares(deviations) + _log_prior_of_features(model)
 
 
 def at_prior(model: DeepGP) -> DeepGP:
@@ -234,23 +236,15 @@ def draws_of_q(model: DeepGP, noise: Noise) -> Noise:
     """Map noise to W, block by block."""
 
     def sample(layer: Layer, noise: LayerNoise) -> LayerNoise:
-        return LayerNoise(W=jax.vmap(layer.q_W.sample)(noise.W), Omega=None)
+        return LayerNoise(W=jax.vmap(layer.q_W.sample)(noise.W))
 
     layers = jax.tree.leaves(model.blocks, is_leaf=_is_layer)
     return tuple(sample(layer, part) for layer, part in zip(layers, noise, strict=True))
 
 
-def _log_prior_of_frequencies(model: DeepGP) -> Array:
+def _log_prior_of_features(model: DeepGP) -> Array:
     """Compute `log p(Omega | theta)` of learned frequencies; those that follow theta have none."""
-
-    def of_layer(layer: Layer) -> Array:
-        if not isinstance(layer.spectrum, VarFixed):
-            return jnp.zeros(())
-        g = layer.spectrum.q_Omega.sample(layer.spectrum.epsilon)
-        log_inverse = -jnp.broadcast_to(layer.kernel.log_lengthscale, g.shape[:1])[:, None]
-        return jnp.sum(-0.5 * (g * jnp.exp(-log_inverse)) ** 2 - log_inverse)
-
-    return sum((of_layer(layer) for layer in model.layers), start=jnp.zeros(()))
+    return sum((layer.features.log_prior() for layer in model.layers), start=jnp.zeros(()))
 
 
 def map_layers(function: Callable[[Layer], Layer], model: DeepGP) -> DeepGP:
@@ -265,7 +259,7 @@ def _is_layer(node) -> bool:
 
 def check_fixed_frequencies(model: DeepGP) -> None:
     """Refuse a model that draws its frequencies anew each time."""
-    if not all(isinstance(layer.spectrum, PriorFixed | VarFixed) for layer in model.layers):
+    if not all(layer.features.is_shared for layer in model.layers):
         raise ValueError(
             "chains need fixed frequencies, and this model draws Omega anew each time (VAR-RESAMPLED): fit it with "
             '`omega="prior-fixed"` or `omega="var-fixed"`.'

@@ -8,11 +8,11 @@ from jaxtyping import Float
 
 from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.held_out import HeldOutRows
-from bochner.fitting.judging import OwnRows
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
 from bochner.fitting.settings import Deep
-from bochner.fitting.settling import Asked
 from bochner.fitting.training import fit_deep
+from bochner.fitting.validation import OwnRows
 from bochner.members.parts import DeepPart
 from bochner.members.training import FOLDS_BELOW, Candidate, Training
 

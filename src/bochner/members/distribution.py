@@ -62,6 +62,9 @@ class PredictiveDistribution:
 
         Args:
             y: a number for all rows, one for each, or a row of several for each.
+
+        Returns:
+            In the shape of `y`, with an entry for each row where that is a number.
         """
         points = self._points(y)
         return _as_given(np.asarray(self.law.cdf(points)), y)
@@ -71,6 +74,9 @@ class PredictiveDistribution:
 
         Args:
             y: a number for all rows, one for each, or a row of several for each.
+
+        Returns:
+            In the shape of `y`, with an entry for each row where that is a number.
         """
         points = self._points(y)
         return _as_given(np.stack([self.law.log_density(one) for one in points]), y)
@@ -80,6 +86,9 @@ class PredictiveDistribution:
 
         Args:
             q: a level between 0 and 1, or several, which are along the last axis then.
+
+        Returns:
+            `(n_rows,)` of one level, `(n_rows, n_levels)` of several.
         """
         levels = np.asarray(q, np.float64)
         if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
@@ -95,6 +104,9 @@ class PredictiveDistribution:
         Args:
             n_samples: draws for each row.
             random_state: seed; None takes the fitted one.
+
+        Returns:
+            `(n_rows, n_samples)`.
         """
         check_whole_number("n_samples", n_samples)
         rng = np.random.default_rng(self.seed if random_state is None else random_state)

@@ -14,9 +14,9 @@ from bochner.fitting.deep_fit import DeepFit
 from bochner.fitting.fingerprints import fingerprints
 from bochner.fitting.held_out import HeldOutRows, Named
 from bochner.fitting.inputs import check_units, target_names
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
 from bochner.fitting.settings import Deep
-from bochner.fitting.settling import Asked
 from bochner.fitting.sources import Reader
 from bochner.fitting.splits import AbstractSplit
 from bochner.fitting.task import AbstractTask, Classification, Regression
@@ -85,7 +85,7 @@ def chosen_members(members: Any, asked: Asked) -> Deep | NamedMembers | None:
 
     Example:
         >>> from bochner import Deep
-        >>> from bochner.fitting.settling import Asked
+        >>> from bochner.fitting.resolving import Asked
         >>> from bochner.members.fit import chosen_members
         >>> chosen_members("auto", Asked(Deep(), likelihood="poisson", seed=0))
         Deep()

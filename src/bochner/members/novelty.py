@@ -72,14 +72,14 @@ def _of_deep(fit: DeepFit, background: np.ndarray, X: np.ndarray) -> np.ndarray 
     endless = np.full(fit.d_in, np.inf)
     scaling = dataclasses.replace(fit.input_scaling, limit=endless)  # what is far stays far
     X = np.where(np.isnan(X), fit.input_scaling.center, X)
-    kernel = fit.model.each()[0].layers[0].kernel
+    features = fit.model.each()[0].layers[0].features
     known = jnp.asarray(scaling(background), jnp.float32)
-    K = np.asarray(kernel.covariance(known, known), np.float64)
+    K = np.asarray(features.covariance(known, known), np.float64)
     factor = factorize(K + _NOISE * np.diag(np.diag(K)))
     at_once, found = max(1, _MOST_ENTRIES // background.size), [np.zeros(0)]
     for start in range(0, len(X), at_once):
         rows = jnp.asarray(scaling(X[start : start + at_once]), jnp.float32)
-        across = np.asarray(kernel.covariance(known, rows), np.float64)
-        prior = np.asarray(jax.vmap(lambda x: kernel.covariance(x[None], x[None])[0, 0])(rows))
+        across = np.asarray(features.covariance(known, rows), np.float64)
+        prior = np.asarray(jax.vmap(lambda x: features.covariance(x[None], x[None])[0, 0])(rows))
         found.append(np.clip(1 - np.sum(half_solve(factor, across) ** 2, axis=0) / prior, 0, 1))
     return np.concatenate(found)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bochner.exact.stacking import mixed, stack
-from bochner.fitting.judging import Judged, WorseThanSimplerModelWarning
 from bochner.fitting.kinds import Constant, Exact, Landmarks, Linear
-from bochner.fitting.settling import Asked
+from bochner.fitting.resolving import Asked
+from bochner.fitting.validation import Judged, WorseThanSimplerModelWarning
 from bochner.members.auto import Named, auto_members, simple_members
 from bochner.members.in_rows import rows_candidates
 from bochner.members.kinds import kind_of

@@ -13,8 +13,8 @@ from bochner.exact.lattice import Continuous, Lattice
 from bochner.exact.matrix import MatrixColumns
 from bochner.exact.sizes import whole_groups
 from bochner.fitting.held_out import Named
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
-from bochner.fitting.settling import Asked
 from bochner.fitting.splits import AbstractSplit, ByTime
 from bochner.fitting.task import AbstractTask
 

@@ -11,8 +11,8 @@ from bochner.exact.densities import DensityPart
 from bochner.exact.rows import Rows as EncodedRows
 from bochner.exact.updating import Further, updated_class_part, updated_part
 from bochner.fitting.deep_fit import DeepFit
+from bochner.fitting.resolving import Asked
 from bochner.fitting.rows import Rows
-from bochner.fitting.settling import Asked
 from bochner.fitting.training import fit_more
 from bochner.members.fitted import Fitted
 from bochner.members.parts import AbstractPart, DeepPart, RowsPart

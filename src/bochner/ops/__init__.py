@@ -4,7 +4,7 @@ from bochner.ops.clipping import with_clipped_gradient
 from bochner.ops.fourier import fourier_features
 from bochner.ops.fused_layer import (
     PRECISIONS,
-    AbstractPath,
+    AbstractBackend,
     AutomaticLayer,
     PallasLayer,
     XlaLayer,
@@ -14,7 +14,7 @@ from bochner.ops.sincos import sincos
 
 __all__ = [
     "PRECISIONS",
-    "AbstractPath",
+    "AbstractBackend",
     "AutomaticLayer",
     "PallasLayer",
     "XlaLayer",

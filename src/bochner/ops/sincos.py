@@ -52,6 +52,9 @@ def sincos(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Arr
 
     Other precisions use the library functions. The derivative reuses both results.
 
+    Returns:
+        The sine first, then the cosine, both in the shape of x.
+
     Example:
         >>> import jax.numpy as jnp
         >>> from bochner.ops import sincos

@@ -4,6 +4,7 @@ A kernel holds the values, or their means; a treatment says how they enter and w
 Gaussian on the logarithms, centered at the initial values. The noise of a likelihood is always free.
 """
 
+import dataclasses
 from abc import abstractmethod
 from typing import TypeVar
 
@@ -31,6 +32,10 @@ class AbstractTheta(eqx.Module):
     @abstractmethod
     def kl(self, kernel: AbstractKernel) -> Float[Array, ""]:
         """Compute what theta adds to the KL."""
+
+    def trainable(self, learned: bool) -> PyTree[bool]:
+        """Mark the leaves of a posterior where theta is learned; a prior never is."""
+        return jax.tree.map(lambda _: False, self)
 
     def spread(self, kernel: AbstractKernel) -> Float[Array, "..."]:
         """Give the variances of the log-lengthscales, which the prior of the frequencies depends on."""
@@ -128,6 +133,10 @@ class VariationalTheta(AbstractTheta):
             return jnp.exp(log_ratio) - log_ratio - 1.0 + ((mean - center) / self.deviation) ** 2
 
         return 0.5 * _total(of_entry, kernel, self.log_var, self.center)
+
+    def trainable(self, learned):  # noqa: D102
+        marks = jax.tree.map(lambda _: False, self)
+        return dataclasses.replace(marks, log_var=jax.tree.map(lambda _: learned, self.log_var))
 
     def spread(self, kernel):  # noqa: D102
         return jnp.exp(self.log_var.log_lengthscale)

@@ -41,6 +41,9 @@ def report_data(
         source: the table, whose name is in the heading.
         target: name of the target; that of `y` by default, where it has one.
 
+    Returns:
+        Dictionaries, lists, numbers and texts by section, which `render_page` makes the page of.
+
     Example:
         >>> import numpy as np
         >>> from bochner import Deep, DeepGPRegressor

@@ -175,6 +175,9 @@ def open_table(
         date_format: pattern of dates, such as `"%d.%m.%Y"`.
         na: texts that mean that nothing is known, beside empty cells, `NA`, `?` and the like.
 
+    Returns:
+        A source that `fit` takes in the place of a path; its `batches()` are read anew each time.
+
     Example:
         >>> import tempfile, pathlib
         >>> from bochner import open_table

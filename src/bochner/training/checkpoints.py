@@ -20,6 +20,9 @@ from bochner.system.saving import ModelFileError, read_arrays, write_arrays
 KIND = "checkpoint"
 _KEPT = 2
 _LOCK = "in-use"
+_STORED_NAMES = {".features.": "."}
+"""Of what an array's name in files lacks, or calls otherwise, that its path in the model has."""
+
 _NAME = re.compile(r"step-(\d{10})\.checkpoint")
 
 
@@ -186,7 +189,15 @@ def named_arrays(prefix: str, tree: PyTree) -> dict[str, np.ndarray]:
 def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
     """Give the leaves of a tree, whatever they are, with their path in it."""
     paths, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return [(jax.tree_util.keystr(path), leaf) for path, leaf in paths]
+    return [(_name(path), leaf) for path, leaf in paths]
+
+
+def _name(path: Any) -> str:
+    """Give the name of an array in files, which stays where fields are named or nested otherwise."""
+    name = jax.tree_util.keystr(path)
+    for field, stored in _STORED_NAMES.items():
+        name = name.replace(field, stored)
+    return name
 
 
 def filled(prefix: str, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
@@ -202,7 +213,7 @@ def filled(prefix: str, like: PyTree, arrays: dict[str, np.ndarray]) -> PyTree:
     paths, structure = jax.tree_util.tree_flatten_with_path(like)
     leaves = []
     for path, leaf in paths:
-        name = prefix + jax.tree_util.keystr(path)
+        name = prefix + _name(path)
         array = arrays.get(name)
         if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
             raise CheckpointError(

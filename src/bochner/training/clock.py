@@ -63,4 +63,4 @@ class Clock:
         return max(int(self._budget.max_seconds / self._budget.n_records / per_step), 1)
 
     def _agreed(self, seconds: float) -> float:
-        return seconds if self._budget.max_seconds is None else self._engine.agreed(seconds)
+        return seconds if self._budget.max_seconds is None else self._engine.broadcast(seconds)

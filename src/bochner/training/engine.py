@@ -59,7 +59,7 @@ class AbstractEngine(ABC):
         """How many steps from `start` on take their rows from one table; None where all do."""
         return steps.steps_of_table(start)
 
-    def everywhere(self, tree: PyTree) -> PyTree:
+    def replicate(self, tree: PyTree) -> PyTree:
         """Put arrays where the steps run."""
         return tree
 
@@ -67,14 +67,14 @@ class AbstractEngine(ABC):
         """Give such arrays as those of one device of this process."""
         return tree
 
-    def agreed(self, value: float) -> float:
+    def broadcast(self, value: float) -> float:
         """Give the first process's value, so that all take the same decision."""
         return value
 
     def check_same(self, describe: Callable[[], str]) -> None:  # noqa: B027
         """Refuse to train where the processes do not describe their settings and rows alike."""
 
-    def heard(self, signal: int | None) -> int | None:
+    def any_signal(self, signal: int | None) -> int | None:
         """Give a signal that any of the processes has heard."""
         return signal
 
@@ -88,11 +88,11 @@ class OneDevice(AbstractEngine):
 
     Example:
         >>> from bochner.training import OneDevice
-        >>> OneDevice().agreed(2.0)
+        >>> OneDevice().broadcast(2.0)
         2.0
     """
 
     def run(self, inputs: ChunkInputs, state: State, start: int):  # noqa: D102
         reparameterization = inputs.reparameterization
-        fastest = reparameterization.on(reparameterization.path.on_one_device())
+        fastest = reparameterization.on(reparameterization.backend.on_one_device())
         return run_chunk(dataclasses.replace(inputs, reparameterization=fastest), state)

@@ -172,7 +172,7 @@ class _Run:
             with self.checkpoints.in_use():
                 self._restore(self.checkpoints.newest())
                 with listen_for_stop() as request:
-                    self._run_all_chunks(lambda: self._keep(self.engine.heard(request.signal)))
+                    self._run_all_chunks(lambda: self._keep(self.engine.any_signal(request.signal)))
                 self._write_checkpoint()
         best = self.recorder.best
         model = self._result() if best is None else best
@@ -224,7 +224,7 @@ class _Run:
         learned, held = eqx.partition(copied(self.engine.here(model)), trainable(model, stage))
         average = copied(learned) if self.settings.averaging else None
         state = State(learned, self.settings.optimizer.init(learned), average)
-        return Moment(step, stage, self.engine.everywhere(state), self.engine.everywhere(held))
+        return Moment(step, stage, self.engine.replicate(state), self.engine.replicate(held))
 
     def _enter(self, stage: Stage) -> None:
         now = self.now
@@ -307,7 +307,9 @@ class _Run:
         fraction, bound = self._fraction(), self.recorder.mean_bound()
         mnll = None
         if self.recorder.held_out is not None and self.recorder.is_to_be_judged(fraction):
-            mnll = self.engine.agreed(self.recorder.held_out.mnll(self.engine.here(self._result())))
+            mnll = self.engine.broadcast(
+                self.recorder.held_out.mnll(self.engine.here(self._result()))
+            )
             self.recorder.judge(mnll, lambda: copied(self._result()))
         rate = self._step_size() * float(self.settings.schedule(jnp.asarray(fraction)))
         self.recorder.keep(Record(
@@ -332,7 +334,7 @@ class _Run:
         if holds_long_gradients(self.now.state):
             state = self.now.state
             fresh = self.settings.optimizer.init(self.engine.here(state.learned))
-            state = dataclasses.replace(state, optimizer_state=self.engine.everywhere(fresh))
+            state = dataclasses.replace(state, optimizer_state=self.engine.replicate(fresh))
             self.now = dataclasses.replace(self.now, state=state)
         self.fresh = self.trusted
         self.recorder.pending = []
@@ -380,7 +382,7 @@ class _Run:
         plan, model = self.settings.plan, self._model()
         kept = Kept.of(header, (plan.n_mc, plan.n_mc_final), _MAX_HALVINGS)
         self.now, self.trusted, self.fresh = (
-            self._begin(model, *kept.moments[name]).filled(name, arrays, self.engine.everywhere)
+            self._begin(model, *kept.moments[name]).filled(name, arrays, self.engine.replicate)
             for name in MOMENTS
         )
         self.clock.go_on_from(kept.seconds)

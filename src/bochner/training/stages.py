@@ -2,17 +2,12 @@
 
 import dataclasses
 
-import equinox as eqx
 import jax
 from jaxtyping import PyTree
 
-from bochner.features.spectra import AbstractSpectrum
 from bochner.gp.layers import Layer
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
-from bochner.kernels import AbstractKernel
-from bochner.likelihoods import AbstractLikelihood
-from bochner.posteriors.hyperparameters import AbstractTheta, VariationalTheta
 from bochner.training.budget import Budget
 
 Moment = int | float
@@ -100,24 +95,11 @@ def trainable(model: DeepGP | Members, stage: Stage) -> PyTree[bool]:
         return Members(trainable(model.stacked, stage), model.n_members)
 
     def mark_layer(layer: Layer) -> Layer:
-        spectrum = jax.tree.map(lambda _: False, layer.spectrum)
-        if layer.spectrum.learned is not None:
-            spectrum = eqx.tree_at(
-                lambda s: jax.tree.leaves(s.learned),
-                spectrum,
-                [stage.omega] * len(jax.tree.leaves(layer.spectrum.learned)),
-            )
-        return Layer(
-            kernel=_all(layer.kernel, stage.theta),
-            spectrum=spectrum,
-            q_W=jax.tree.map(lambda _: True, layer.q_W),
-            theta=_mark_theta(layer.theta, stage.theta),
-            residual=layer.residual,
-        )
+        return layer.trainable(theta=stage.theta, omega=stage.omega)
 
     return DeepGP(
         blocks=jax.tree.map(mark_layer, model.blocks, is_leaf=lambda x: isinstance(x, Layer)),
-        likelihood=_all(model.likelihood, stage.theta),
+        likelihood=jax.tree.map(lambda _: stage.theta, model.likelihood),
         feed_inputs=model.feed_inputs,
     )
 
@@ -125,18 +107,5 @@ def trainable(model: DeepGP | Members, stage: Stage) -> PyTree[bool]:
 def in_words(stage: Stage, model: DeepGP | Members) -> str:
     """Say what a stage learns of a model, of which held frequencies have no q(Omega)."""
     nodes = jax.tree.leaves(model, is_leaf=lambda node: isinstance(node, Layer))
-    spectra = [node.spectrum for node in nodes if isinstance(node, Layer)]
-    are_held = all(spectrum.learned is None for spectrum in spectra)
-    return str(dataclasses.replace(stage, omega=stage.omega and not are_held))
-
-
-def _mark_theta(theta: AbstractTheta, value: bool) -> AbstractTheta:
-    """Mark the variances of q(theta), and never the prior."""
-    marks = jax.tree.map(lambda _: False, theta)
-    if not isinstance(theta, VariationalTheta):
-        return marks
-    return eqx.tree_at(lambda theta: theta.log_var, marks, _all(theta.log_var, value))
-
-
-def _all(part: AbstractKernel | AbstractLikelihood | AbstractSpectrum, value: bool) -> PyTree[bool]:
-    return jax.tree.map(lambda _: value, part)
+    learns = any(node.features.has_posterior for node in nodes if isinstance(node, Layer))
+    return str(dataclasses.replace(stage, omega=stage.omega and learns))

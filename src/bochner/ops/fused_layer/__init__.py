@@ -1,12 +1,18 @@
 """A layer of random features, `F -> Phi(F) W`, computed so that Phi stays on chip where that is faster."""
 
 from bochner.ops.fused_layer.activations import Activation, CosineSine, ReluPower, Sine
-from bochner.ops.fused_layer.layer import AbstractPath, AutomaticLayer, PallasLayer, XlaLayer
+from bochner.ops.fused_layer.layer import (
+    AbstractBackend,
+    AutomaticLayer,
+    PallasLayer,
+    XlaLayer,
+    project,
+)
 from bochner.ops.fused_layer.precision import PRECISIONS, Precision
 
 __all__ = [
     "PRECISIONS",
-    "AbstractPath",
+    "AbstractBackend",
     "Activation",
     "AutomaticLayer",
     "CosineSine",
@@ -15,4 +21,5 @@ __all__ = [
     "ReluPower",
     "Sine",
     "XlaLayer",
+    "project",
 ]

@@ -21,7 +21,7 @@ _LEAST_CAPABILITY = 8.0
 
 @runtime_checkable
 class Features(Protocol):
-    """What a path needs to know about a kernel."""
+    """What a backend needs to know about a kernel."""
 
     n_parts: ClassVar[int]
 
@@ -38,7 +38,7 @@ class Features(Protocol):
         ...
 
 
-class AbstractPath(eqx.Module):
+class AbstractBackend(eqx.Module):
     """A way to compute a layer; data are columns, and inputs count as one matrix, one below the other."""
 
     @abstractmethod
@@ -62,20 +62,20 @@ class AbstractPath(eqx.Module):
     ) -> tuple[Float[Array, "d_out batch"], Float[Array, "d_out batch"]]:
         """Compute the mean and the variance of the outputs for weights with these means and variances."""
 
-    def side_by_side(self, n_samples: int) -> "AbstractPath":
-        """Give the path for a layer of which so many Monte Carlo samples run at once."""
+    def side_by_side(self, n_samples: int) -> "AbstractBackend":
+        """Give the backend for a layer of which so many Monte Carlo samples run at once."""
         return self
 
-    def of_shared_inputs(self) -> "AbstractPath":
-        """Give the path for a layer whose inputs and frequencies all samples share, and with them the features."""
+    def of_shared_inputs(self) -> "AbstractBackend":
+        """Give the backend for a layer whose inputs and frequencies all samples share, and with them the features."""
         return self
 
-    def on_one_device(self) -> "AbstractPath":
-        """Give the path for steps that run on one device, the one that JAX uses now."""
+    def on_one_device(self) -> "AbstractBackend":
+        """Give the backend for steps that run on one device, the one that JAX uses now."""
         return self
 
 
-class XlaLayer(AbstractPath):
+class XlaLayer(AbstractBackend):
     """Products and activations as XLA compiles them: the reference, which runs everywhere.
 
     Example:
@@ -100,14 +100,14 @@ class XlaLayer(AbstractPath):
             return _combine(parts, mean), _combine_squares(parts, variance)
 
 
-class AutomaticLayer(AbstractPath):
+class AutomaticLayer(AbstractBackend):
     """Kernels where one NVIDIA GPU runs the steps and they are the faster, and XLA everywhere else.
 
     Example:
         >>> import jax
         >>> from bochner.ops import AutomaticLayer, PallasLayer
-        >>> path = AutomaticLayer().on_one_device()
-        >>> isinstance(path, PallasLayer) == jax.devices()[0].device_kind.startswith("NVIDIA")
+        >>> backend = AutomaticLayer().on_one_device()
+        >>> isinstance(backend, PallasLayer) == jax.devices()[0].device_kind.startswith("NVIDIA")
         True
     """
 
@@ -132,7 +132,7 @@ class AutomaticLayer(AbstractPath):
         return XlaLayer(self.precision) if current_device().platform == "gpu" else XlaLayer()
 
 
-class PallasLayer(AbstractPath):
+class PallasLayer(AbstractBackend):
     """Kernels that make features tile by tile, and again in the backward pass, so that none goes to memory.
 
     `choose` says which kernels, by the layer's sizes; where there are none, as for double precision, XLA computes the
@@ -149,8 +149,8 @@ class PallasLayer(AbstractPath):
         >>> import jax.numpy as jnp
         >>> from bochner.kernels import RBF
         >>> from bochner.ops import PallasLayer
-        >>> kernel, path = RBF(jnp.zeros(()), jnp.zeros(())), PallasLayer(interpret=True)
-        >>> path.outputs(kernel, (jnp.zeros((1, 2)),), jnp.ones((1, 3)), jnp.ones((6, 1))).tolist()
+        >>> kernel, backend = RBF(jnp.zeros(()), jnp.zeros(())), PallasLayer(interpret=True)
+        >>> backend.outputs(kernel, (jnp.zeros((1, 2)),), jnp.ones((1, 3)), jnp.ones((6, 1))).tolist()
         [[3.0, 3.0]]
     """
 

@@ -6,9 +6,9 @@ import pytest
 
 from bochner import Deep
 from bochner.fitting.held_out import HeldOutRows
-from bochner.fitting.judging import Judged, OwnRows, brief, parts_to_judge
 from bochner.fitting.rows import Rows
 from bochner.fitting.splits import ByGroups, ByTime
+from bochner.fitting.validation import Judged, OwnRows, brief, parts_to_judge
 from bochner.gp.layers import LayerSettings
 from bochner.gp.model import DeepGP
 from bochner.gp.reparameterization import DrawWeights

@@ -12,7 +12,6 @@ from bochner.fitting.session import Session
 from bochner.fitting.settings import Deep
 from bochner.fitting.task import AbstractTask
 from bochner.gp.members import Members
-from bochner.inference.conditioning import unconditioned
 from bochner.rows.scaling import like_pixels
 
 _MODEL_FIELDS = (
@@ -93,14 +92,14 @@ class Asked:
         return Config.checked({**values, "seed": self.seed}, task.likelihoods)
 
     def check_all_at_once(self, config: Config, n_rows: int) -> None:
-        """Refuse batches, several processes, and rows to come, where the user wants the last layer exact."""
-        if config.objective != "evidence":
+        """Refuse batches, several processes, and rows to come, where the objective needs all rows at once."""
+        if not config.maximized.needs_all_rows:
             return
         apart = self.session.distributed is not None
         if self.goes_on or apart or config.batch_size < n_rows:
             raise ValueError(
-                f'`objective="evidence"` uses all {n_rows:,} rows in each step, in one process, and its model cannot '
-                f"go on; got batch_size={config.batch_size}, warm_start={self.goes_on!r} and "
+                f'`objective="{config.objective}"` uses all {n_rows:,} rows in each step, in one process, and its '
+                f"model cannot go on; got batch_size={config.batch_size}, warm_start={self.goes_on!r} and "
                 f'distributed={self.session.distributed!r}. Leave those open, or use `objective="elbo"`.'
             )
 
@@ -120,15 +119,16 @@ class Asked:
 
 
 def able_to_go_on(fit: DeepFit, asked: Asked) -> DeepFit:
-    """Prepare a model whose last layer is exact for further rows: it goes on by the bound, from where it is."""
-    if fit.config.objective != "evidence":
+    """Prepare a model whose posterior is of its rows for further ones: it goes on by the bound, from where it is."""
+    objective = fit.config.maximized
+    if not objective.has_own_posterior:
         return fit
-    if asked.deep.objective == "evidence":
+    if asked.deep.objective == fit.config.objective:
         raise ValueError(
-            '`objective="evidence"` keeps the exact posterior of the last layer for the rows of one `fit`, and can '
+            f'`objective="{fit.config.objective}"` keeps a posterior for the rows of one `fit`, and can '
             'go on neither by `partial_fit` nor `update` nor `warm_start`: use `objective="elbo"`.'
         )
-    members = [unconditioned(one) for one in fit.model.each()[:: fit.config.n_conditioned]]
+    members = objective.as_trained(fit.model, n_draws=fit.config.n_conditioned)
     model = members[0] if len(members) == 1 else Members.of(members)
     config = dataclasses.replace(fit.config, objective="elbo", calibration="none")
     return dataclasses.replace(fit, model=model, config=config)

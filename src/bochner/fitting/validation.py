@@ -36,7 +36,7 @@ class Judged:
 
     Example:
         >>> import numpy as np
-        >>> from bochner.fitting.judging import Judged
+        >>> from bochner.fitting.validation import Judged
         >>> weights = np.ones(100)
         >>> good, bad = (Judged(np.full(100, value), weights) for value in (-1.0, -2.0))
         >>> good.clearly_better_than(bad), good.clearly_better_than(good)
@@ -90,7 +90,7 @@ def brief(config: Config) -> Config:
     Example:
         >>> from bochner import Deep, DeepGPRegressor
         >>> from bochner.fitting.config import Config
-        >>> from bochner.fitting.judging import brief
+        >>> from bochner.fitting.validation import brief
         >>> fitted = DeepGPRegressor(Deep(n_members=2, max_steps=40), random_state=0)
         >>> trial = brief(Config(**fitted.fit([[0.0], [1.0]], [0.0, 1.0]).config_))
         >>> trial.n_members, trial.max_steps
@@ -120,7 +120,7 @@ class OwnRows:
 
         Example:
             >>> import numpy as np
-            >>> from bochner.fitting.judging import OwnRows
+            >>> from bochner.fitting.validation import OwnRows
             >>> OwnRows.in_folds(np.array([0, 1, 0])).left_out.tolist()
             [[True, False, True], [False, True, False]]
         """
