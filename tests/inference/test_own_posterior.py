@@ -87,5 +87,5 @@ def test_what_it_cannot_do_is_refused(monkeypatch, rows):
     with pytest.raises(ValueError, match="no residual layers"):
         deep("narrowed", residual=True).fit(*rows)
     settings = {"members__calibration": "left-out"}
-    with pytest.raises(ValueError, match="which only `objective` 'evidence' has; got 'narrowed'"):
+    with pytest.raises(ValueError, match="only `objective=\"evidence\"` has; got 'narrowed'"):
         deep("narrowed").set_params(**settings).fit(*rows)

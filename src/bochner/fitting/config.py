@@ -122,9 +122,10 @@ class Config:
     def _check_objective(self) -> None:
         if self.calibrates and not self.maximized.leaves_rows_out:
             able = [name for name, each in OBJECTIVES.items() if each.leaves_rows_out]
+            written = " or ".join(f'`objective="{name}"`' for name in able)
             raise ValueError(
-                '`calibration="left-out"` leaves rows out of an exact posterior, which only `objective` '
-                f'{" or ".join(map(repr, able))} has; got {self.objective!r}. Use `calibration="none"`.'
+                '`calibration="left-out"` leaves rows out of the exact last layer, which only '
+                f'{written} has; got {self.objective!r}. Use `calibration="none"`.'
             )
         self.maximized.check(self)
 
