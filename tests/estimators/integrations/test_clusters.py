@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -83,8 +84,9 @@ def test_dask_goes_on_where_a_worker_was_killed(flats, files, expected, tmp_path
     assert Path(flag).exists()
 
 
-def test_spark_predicts_batch_by_batch(flats, files, expected):
+def test_spark_predicts_batch_by_batch(flats, files, expected, monkeypatch):
     sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     spark = sql.SparkSession.builder.master("local[2]").appName("bochner").getOrCreate()
     path = str(files / "price.bochner")
 
