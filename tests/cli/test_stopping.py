@@ -5,6 +5,9 @@ import errno
 import importlib
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,3 +76,45 @@ def test_an_export_to_a_folder_is_refused(call, linear, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     message = call("export", linear / "prices.bochner", "-o", ".", code=1).output
     assert "--output must name a file; . is a folder." in " ".join(message.split())
+
+
+_INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), {number})
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["bochner", "info", "m.bochner"]
+from bochner.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "number"), [("typer", signal.SIGINT), ("jaxlib", signal.SIGTERM)]
+)
+def test_a_signal_during_the_start_ends_the_process_and_nothing_else(module, number):
+    code = _INTERRUPTED_IMPORT.format(module=module, number=int(number))
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-number, "", "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_other_code_makes_an_error_of_is_a_signal(
+    call, linear, monkeypatch, number, code
+):
+    def interrupted(*_):
+        try:
+            os.kill(os.getpid(), number)
+            signal.pause()
+        except KeyboardInterrupt:
+            raise ImportError("initialization failed") from None
+
+    monkeypatch.setattr(importlib.import_module("bochner.cli.evaluate"), "load_model", interrupted)
+    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    told = call("evaluate", linear / "prices.bochner", linear / "new.csv", code=code)
+    assert told.stderr.strip() == "Stopped."
+    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before

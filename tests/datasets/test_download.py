@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import threading
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -140,6 +141,13 @@ def test_a_redirect_cannot_leave_https(url, state, tmp_path, place):
     with pytest.raises(DownloadError, match=r"HTTPS only|HTTP Error 302"):
         fetch(url, tmp_path / "x", SHA256)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1:631/", "https://localhost/x"])
+def test_a_server_elsewhere_cannot_send_on_to_this_machine(place):
+    request = urllib.request.Request("https://example.org/x")
+    with pytest.raises(OSError, match="programs on this machine"):
+        download._SecureRedirects().redirect_request(request, None, 302, "", {}, place)
 
 
 @pytest.mark.parametrize("length", ["many", "-5", "1.5", "9" * 5000])

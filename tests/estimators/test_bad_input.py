@@ -47,6 +47,18 @@ FITS = {
         lambda: DeepGPClassifier().fit(X, np.array(["a", "b", None, *"ab" * 8, "a"], object)),
         r"y contains a missing label \(None, the first in row 2\)",
     ),
+    "missing label of pandas": (
+        lambda: DeepGPClassifier().fit(X, np.array(["a", "b", pd.NA, *"ab" * 8, "a"], object)),
+        r"y contains a missing label \(<NA>, the first in row 2\)",
+    ),
+    "times as targets": (
+        lambda: DeepGPRegressor().fit(X, np.arange(20).astype("datetime64[D]")),
+        r"y must hold numbers, but holds times.*days since",
+    ),
+    "weights that are text": (
+        lambda: DeepGPRegressor().fit(X, Y, sample_weight=["heavy"] * 20),
+        r"`sample_weight` must hold numbers .*'heavy'",
+    ),
     "masked targets": (
         lambda: DeepGPRegressor().fit(X, np.ma.masked_array(Y, np.arange(20) == 4)),
         r"y contains NaN.*the first in row 4",

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from bochner import DeepGPClassifier, DeepGPRegressor, Linear, load, open_table
+from bochner.fitting.known_targets import KnownTargets
 from bochner.fitting.sources import TrainingSource, task_of
 from bochner.tables.source import TableError
 
@@ -103,3 +104,37 @@ def test_few_whole_numbers_may_be_classes():
         warnings.simplefilter("error")
         for values in (range(40), [0.5, 1.5, 2.5, 3.5] * 10, ["a", "b"] * 20):
             task_of(open_table(pa.table({"x": [1, 2] * 20, "y": values})), "y")
+
+
+SUMMED = [3.0, 1.5, 0, 2, 7.25, 1, 4]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("rows_a_batch", [3, 100])
+def test_a_row_of_totals_at_the_end_is_said(sign, rows_a_batch):
+    y = sign * np.array([*SUMMED, sum(SUMMED), np.nan])
+    known = KnownTargets("y", classification=False)
+    for start in range(0, len(y), rows_a_batch):
+        part = pa.array(y[start : start + rows_a_batch], from_pandas=True)
+        known.rows(pa.RecordBatch.from_pydict({"y": part}))
+    with (
+        pytest.warns(UserWarning, match="in row 8, the last one, is the sum of all others"),
+        pytest.warns(UserWarning, match="missing in 1 of 9 rows"),
+    ):
+        known.warn()
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [*SUMMED, sum(SUMMED) * 1.001],
+        [*SUMMED[:2], sum(SUMMED[:2])],  # few
+        [1, -1, 1, -1, 1, -1, 1, 1],  # of both signs, where it is no wonder
+        [0.0] * 9,
+    ],
+)
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_other_last_rows_are_no_totals(y):
+    known = KnownTargets("y", classification=False)
+    known.rows(pa.RecordBatch.from_pydict({"y": pa.array(y, pa.float64())}))
+    known.warn()

@@ -265,4 +265,4 @@ with ending_at_once(as_json=False) as before_the_end:
     output, errors = process.communicate(timeout=20)
     assert time.monotonic() - sent < 2  # on a busy machine
     assert (process.returncode, output) == (128 + number, "cleaned up\n")
-    assert "stopped." in errors
+    assert errors.strip() == "Stopped."

@@ -213,3 +213,14 @@ def test_errors_say_what_to_do(fitted):
             model.update(X, Y, forgetting=wrong)
     with pytest.raises(ValueError, match="features"):
         model.update(X[:, :1], Y)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"), [(-3.0, "targets, which are above 0"), (1e90, "more than 1e.06 deviations")]
+)  # fmt: skip
+def test_targets_that_a_member_cannot_learn_are_refused_and_the_model_stays(target, reason):
+    model = DeepGPRegressor(Linear(), random_state=0).fit(X, np.exp(3 * X[:, 0] + np.sin(9 * Y)))
+    before = model.predict(X)
+    with pytest.raises(ValueError, match=rf"cannot be learned by the member .*{reason}.*fit anew"):
+        model.update(X[:1], [target])
+    np.testing.assert_array_equal(model.predict(X), before)

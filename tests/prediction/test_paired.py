@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from bochner.prediction.paired import Difference
 
@@ -27,3 +28,10 @@ def test_one_row_and_equal_models_decide_nothing():
     losses = np.array([1.0, 2.0])
     assert Difference.of_means(losses, losses).better is None
     assert Difference.of_roots(np.zeros(3), np.zeros(3)).better is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_losses_of_any_size_can_be_compared():
+    found = Difference.of_means(np.array([1e200, 1.0]), np.zeros(2))
+    assert found.standard_error > 1e200
+    assert found.better is None

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-_SECONDS_A_CASE = 600
+_SECONDS_A_CASE = 1800
 
 
 def main() -> int:

@@ -55,7 +55,10 @@ def command(function: Callable) -> Callable:
     @functools.wraps(function)
     def run(*args, **options):
         quiet, as_json = options.get("quiet", False), options.get("as_json", False)
-        with warnings.catch_warnings(), _ending_on_sigterm(), _showing_errors():
+        # Before signals become errors: one in the middle of an import can be lost, or end in a crash.
+        import bochner.estimators  # noqa: F401
+
+        with warnings.catch_warnings(), _ending_in_order() as heard, _showing_errors():
             if quiet:
                 warnings.simplefilter("ignore")
             warnings.showwarning = _show_warning
@@ -66,13 +69,15 @@ def command(function: Callable) -> Callable:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(SIGNALED + 13) from None
             except KeyboardInterrupt:
-                raise typer.Exit(_stopped("", SIGNALED + 2, as_json)) from None
+                raise typer.Exit(_stopped_by(heard, as_json)) from None
             except Exception as error:
+                if heard:  # compiled code makes other errors of what a signal raises
+                    raise typer.Exit(_stopped_by(heard, as_json)) from None
                 code = _exit_code(error)
                 if code is None:
                     raise
                 if code > SIGNALED:
-                    raise typer.Exit(_stopped(str(error), code, as_json)) from error
+                    raise typer.Exit(stopped(str(error), code, as_json)) from error
                 raise typer.Exit(fail(_in_words(error), code, as_json)) from error
 
     run.__doc__ = _flowing(function.__doc__ or "")
@@ -86,22 +91,34 @@ def _flowing(text: str) -> str:
 
 
 @contextlib.contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the command like an error does, so that what is half written is removed."""
+def _ending_in_order() -> Iterator[list[int]]:
+    """Let SIGTERM and Ctrl-C end the command like an error does, so that what is half written is removed.
+
+    The list given holds the signals that came.
+    """
+    heard: list[int] = []
 
     def end(number, _):
-        raise SystemExit(SIGNALED + number)
+        heard.append(number)
+        raise KeyboardInterrupt
 
-    # A handler that is not Python's could not be given back.
-    ours = signal.getsignal(signal.SIGTERM) is not None
-    if threading.current_thread() is not threading.main_thread() or not ours:
-        yield
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # A handler that is not Python's could not be given back; who ignores Ctrl-C wants it so.
+    ours = {
+        number: handler
+        for number, handler in found.items()
+        if handler is not None and (number, handler) != (signal.SIGINT, signal.SIG_IGN)
+    }
+    if threading.current_thread() is not threading.main_thread():
+        yield heard
         return
-    before = signal.signal(signal.SIGTERM, end)
+    for number in ours:
+        signal.signal(number, end)
     try:
-        yield
+        yield heard
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
@@ -132,7 +149,11 @@ def fail(message: str, code: int, as_json: bool = False) -> int:
     return code
 
 
-def _stopped(message: str, code: int, as_json: bool) -> int:
+def _stopped_by(heard: list[int], as_json: bool) -> int:
+    return stopped("", SIGNALED + (heard or [signal.SIGINT])[-1], as_json)
+
+
+def stopped(message: str, code: int, as_json: bool) -> int:
     """Say that a signal has ended the command, which is no error, and give the exit code."""
     if as_json:
         print(json.dumps({"error": message or "stopped"}))

@@ -111,7 +111,7 @@ def _of_row(fitted: Any, X: "np.ndarray", row: int, as_json: bool) -> dict[str, 
     """Tell what columns contribute to the mean of a row, or to the probability of its most probable class."""
     import numpy as np
 
-    from bochner.explaining import output_names
+    from bochner.explaining import moment_in_words, output_names
 
     if getattr(fitted, "n_targets_", 1) > 1:
         raise ValueError("the model has several targets; explain its rows in Python.")
@@ -119,7 +119,7 @@ def _of_row(fitted: Any, X: "np.ndarray", row: int, as_json: bool) -> dict[str, 
         raise ValueError(f"TABLE has {len(X):,} rows, so --row must be less; got {row}.")
     background = None if len(fitted.fitted_.background) > 1 else X
     found = fitted.explain_row(X[[row]], background)
-    values = [str(v) if isinstance(v, np.datetime64) else v for v in found.values]
+    values = [moment_in_words(v) if isinstance(v, np.datetime64) else v for v in found.values]
     names = output_names(fitted.fitted_)
     if as_json:
 

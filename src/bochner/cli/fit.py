@@ -178,6 +178,10 @@ def fit(
     check_storable(asked.values)
     source = open_table(table, **written)
     found_task = find_task(source, column, asked_task, quiet)
+    if folds is not None and folds > (source.n_rows or folds):
+        raise ValueError(
+            f"--folds must be at most the {source.n_rows} rows of {source.name}; got {folds}."
+        )
     estimator = asked.estimator(found_task)
     estimator.set_params(verbose=0 if quiet else 1, resume=resume, distributed=distributed)
     if logs is not None:

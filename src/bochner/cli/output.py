@@ -35,6 +35,8 @@ class Output:
     """
 
     def __init__(self, option: str, path: str | Path, inputs: Inputs):
+        if not str(path):
+            raise ValueError(f"{option} must name a file; got an empty name.")
         refuse_inputs(option, path, inputs)
         self.option, self.path = option, Path(path)
         self.is_standard_output = str(path) == "-" or _is_standard_output(path)

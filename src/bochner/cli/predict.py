@@ -71,6 +71,8 @@ def predict(
     from bochner.cli import predictions
 
     levels = predictions.levels_of(quantiles)
+    if method not in ("model", "cross"):
+        raise ValueError(f"--method must be model or cross; got {method!r}.")
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage must lie strictly between 0 and 1; got {coverage}.")
     fitted = load_model(model)

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from bochner.cli.common import SIGNALED, fail
+from bochner.cli.common import SIGNALED, stopped
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -31,7 +31,7 @@ def ending_at_once(as_json: bool) -> Iterator[contextlib.ExitStack]:
             while number := receiver.recv(1):
                 if number[0] in _SIGNALS:
                     before_the_end.close()
-                    code = fail("stopped.", SIGNALED + number[0], as_json)
+                    code = stopped("", SIGNALED + number[0], as_json)
                     sys.stdout.flush()
                     os._exit(code)
 

@@ -77,10 +77,13 @@ def _sha256(path: Path) -> str:
 
 
 def _check_secure(url: str) -> None:
-    parsed = urllib.parse.urlsplit(url)
-    here = parsed.scheme == "http" and parsed.hostname in _LOOPBACK
-    if parsed.scheme != "https" and not here:
+    scheme = urllib.parse.urlsplit(url).scheme
+    if scheme != "https" and not (scheme == "http" and _is_local(url)):
         raise ValueError(f"files are fetched over HTTPS only; got {url!r}.")
+
+
+def _is_local(url: str) -> bool:
+    return urllib.parse.urlsplit(url).hostname in _LOOPBACK
 
 
 class _SecureRedirects(urllib.request.HTTPRedirectHandler):
@@ -89,6 +92,8 @@ class _SecureRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         try:
             _check_secure(newurl)
+            if _is_local(newurl) and not _is_local(req.full_url):
+                raise ValueError("programs on this machine are none of a server's business.")
         except ValueError as error:
             raise OSError(f"it sends on to another place: {error}") from error
         return super().redirect_request(req, fp, code, msg, headers, newurl)

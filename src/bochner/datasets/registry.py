@@ -41,7 +41,7 @@ def load(name: str, *, download: bool = False) -> Dataset:
         >>> from bochner import datasets
         >>> datasets.load("power-plant")
         Traceback (most recent call last):
-        ValueError: there is no data set 'power-plant'. Did you mean 'powerplant'? `bochner.datasets.names()` lists all.
+        ValueError: there is no data set 'power-plant'. Did you mean 'powerplant'? `bochner.datasets.names()`, or ...
         >>> datasets.load("step").X.shape
         (50, 1)
     """
@@ -55,4 +55,6 @@ def load(name: str, *, download: bool = False) -> Dataset:
         return load_table(name)
     nearest = difflib.get_close_matches(str(name).lower(), names(), n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    raise ValueError(f"there is no data set {name!r}.{hint} `bochner.datasets.names()` lists all.")
+    raise ValueError(
+        f"there is no data set {name!r}.{hint} `bochner.datasets.names()`, or `bochner datasets list`, lists all."
+    )

@@ -26,6 +26,7 @@ MOST_EXACT = 4_000
 """Rows that an exact process may come to; of more it sees all from landmarks among the first of them."""
 
 _LEAST_INFORMATION = 1e-3
+_FARTHEST = 1e6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,6 +62,7 @@ class Further:
 
 def updated_part(part: Part, further: Further) -> Part:
     """Condition a model of numbers on further rows, too."""
+    _check_within_reach(part, further.targets)
     if part.process is None:
         transform = moved(part.transform, further)
         return dataclasses.replace(part, transform=transform)
@@ -68,6 +70,20 @@ def updated_part(part: Part, further: Further) -> Part:
     t = part.transform(further.targets)
     process = updated_process(part.process, further, t, part.noise * relative / further.weights)
     return dataclasses.replace(part, process=process)
+
+
+def _check_within_reach(part: Part, targets: Float[np.ndarray, " n"]) -> None:
+    far = ~(np.abs(part.transform(targets)) <= _FARTHEST)
+    if np.any(far):
+        bound = (
+            "the logarithm of targets, which are above 0"
+            if isinstance(part.transform, Log)
+            else f"targets of other sizes, from which it is more than {_FARTHEST:g} deviations away"
+        )
+        raise ValueError(
+            f"the target {targets[far][0]:g} cannot be learned by the member {part.name!r}, fitted to {bound}: "
+            "correct it, or fit anew to all rows."
+        )
 
 
 def updated_class_part(part: ClassPart, further: Further) -> ClassPart:

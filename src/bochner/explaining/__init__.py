@@ -1,6 +1,6 @@
 """What a fitted estimator makes of the columns of its table."""
 
-from bochner.explaining.columns import TableColumn, table_columns
+from bochner.explaining.columns import TableColumn, moment_in_words, table_columns
 from bochner.explaining.contributions import Contributions
 from bochner.explaining.effects import Effect
 from bochner.explaining.explanation import (
@@ -19,6 +19,7 @@ __all__ = [
     "TableColumn",
     "explain",
     "explain_row",
+    "moment_in_words",
     "output_names",
     "table_columns",
 ]

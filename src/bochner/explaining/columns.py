@@ -78,7 +78,7 @@ class TableColumn:
         out, but for categories.
         """
         if isinstance(self.encoding, Category):
-            own = np.eye(len(self.places))
+            own = self.encoding.each()
             return self._decoded(own), own
         own = self.of(X)
         present = own[~self._missing(own)]
@@ -103,6 +103,10 @@ class TableColumn:
 
     def _decoded(self, own: np.ndarray) -> np.ndarray:
         if isinstance(self.encoding, Category):
+            if self.encoding.others:
+                known = [*self.encoding.values, *self.encoding.others, ANOTHER, None]
+                place = np.where(np.isnan(own[:, -1]), len(known) - 1, own[:, -1])
+                return np.array(known, dtype=object)[place.astype(np.int64)]
             names = [*self.encoding.values, *[ANOTHER] * self.encoding.has_rest]
             names += [None] * self.encoding.has_indicator
             place = np.where(own.any(axis=1), own.argmax(axis=1), len(names))
@@ -144,3 +148,18 @@ def _distinct(names: list[str]) -> list[str]:
     return [
         f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names)
     ]
+
+
+def moment_in_words(value: np.datetime64) -> str | None:
+    """Write a moment as its date, and its time where it has one; None where it is not known.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.explaining import moment_in_words
+        >>> moment_in_words(np.datetime64("2023-12-31T00:00:00.000000"))
+        '2023-12-31'
+        >>> moment_in_words(np.datetime64("2023-12-31T09:30"))
+        '2023-12-31 09:30:00'
+    """
+    text = str(value.astype("datetime64[s]")).replace("T00:00:00", "").replace("T", " ")
+    return None if text == "NaT" else text

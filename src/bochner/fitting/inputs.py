@@ -103,6 +103,10 @@ def check_targets(y: Any, X: np.ndarray) -> np.ndarray:
     _check_given(y)
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(np.float64), np.nan)
+    if np.asarray(y).dtype.kind in "mM":
+        raise ValueError(
+            "y must hold numbers, but holds times. Give them as numbers, such as days since a first one."
+        )
     try:
         Y = check_array(
             y,
@@ -193,7 +197,12 @@ def check_weights(sample_weight: Any, X: np.ndarray) -> np.ndarray:
     """Give row weights as a float64 vector, ones by default; none negative, not all zero."""
     if sample_weight is not None and not np.any(np.asarray(sample_weight)):
         raise ValueError("`sample_weight` must not be zero for all rows.")
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    try:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"`sample_weight` must hold numbers ({error}).") from error
     if np.any(weights < 0):
         row = int(np.argmax(weights < 0))
         raise ValueError(
@@ -260,8 +269,15 @@ def _check_lengths(X: np.ndarray, y: np.ndarray) -> None:
         )
 
 
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)  # only NaN differs from itself
+    except TypeError:  # NA of pandas is neither equal to itself nor different
+        return True
+
+
 def _check_none_missing(labels: np.ndarray) -> None:
-    missing = [label is None or label != label for label in labels]  # only NaN differs from itself
+    missing = [_is_missing(label) for label in labels]
     if any(missing):
         row = missing.index(True)
         raise ValueError(

@@ -233,6 +233,10 @@ def input_names(table: TableSource, target: str, ignore: Sequence[str]) -> tuple
             raise TableError(
                 f"{table.name} has no column {name!r}; its columns are {', '.join(map(repr, names))}."
             )
+    if target in ignore:
+        raise TableError(
+            f"{target!r} is the target, which cannot be ignored or say which rows form a group. Name another column."
+        )
     unused = {target, *ignore}
     # Pandas writes the index of a frame as a column of such a name.
     inputs = tuple(n for n in names if n not in unused and not _PANDAS_INDEX.fullmatch(n))
@@ -280,9 +284,11 @@ def encoded_batches(
                 f"there is no target column {target!r}. The columns are {', '.join(map(repr, batch.schema.names))}."
             )
         rows = known.rows(batch)
-        yield X[rows], batch.filter(pa.array(rows))
+        if rows.any():
+            yield X[rows], batch.filter(pa.array(rows))
     if known is not None:
         known.warn()
+        known.check()
 
 
 def _encoded(

@@ -60,4 +60,5 @@ class Difference:
 
 def _error(differences: Float[np.ndarray, " n"]) -> float:
     n = len(differences)
-    return float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    with np.errstate(over="ignore", invalid="ignore"):  # then it is infinite, or not known
+        return float(np.std(differences, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")

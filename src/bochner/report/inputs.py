@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bochner.explaining import Explanation, TableColumn, table_columns
+from bochner.explaining import Explanation, TableColumn, moment_in_words, table_columns
 
 Summaries = list[dict[str, Any]]
 
@@ -122,10 +122,9 @@ def _summary(column: TableColumn, values: np.ndarray) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Give a value as JSON knows it; a moment is its date, and its time where it has one."""
+    """Give a value as JSON knows it."""
     if isinstance(value, np.datetime64):
-        text = str(value.astype("datetime64[s]")).replace("T00:00:00", "").replace("T", " ")
-        return None if text == "NaT" else text
+        return moment_in_words(value)
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if value is None or isinstance(value, str):

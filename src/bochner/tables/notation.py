@@ -2,11 +2,13 @@
 
 import abc
 import dataclasses
+import re
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from bochner.tables.casting import compute, without_missing_words
+from bochner.tables.months import with_english_months
 
 SEPARATORS_OF_THOUSANDS = ("", ",", ".", " ", "'")
 _PERCENT = "%"
@@ -115,7 +117,7 @@ class Numbers(AbstractNotation):
 
 @dataclasses.dataclass(frozen=True)
 class Moments(AbstractNotation):
-    """Dates and time stamps written by a pattern of `strftime`.
+    """Dates and time stamps written by a pattern of `strftime`; names of months may be in other languages.
 
     Example:
         >>> import pyarrow as pa
@@ -134,14 +136,18 @@ class Moments(AbstractNotation):
     expected: ClassVar[str] = "a date or time stamp"
 
     def __post_init__(self):
-        if "%" not in self.pattern or len(self.pattern) > 100:
+        if (
+            "%" not in self.pattern
+            or len(self.pattern) > 100
+            or not _reads_what_it_writes(self.pattern)
+        ):
             raise ValueError(
                 f"a format of dates must be a pattern such as '%d.%m.%Y'; got {self.pattern!r}."
             )
 
     def read(self, texts: Any) -> Any:  # noqa: D102
-        texts = without_missing_words(texts)
-        moments = compute.strptime(texts, format=self.pattern, unit="s", error_is_null=True)
+        texts = self.in_english(without_missing_words(texts))
+        moments = self.parsed(texts)
         # The parser lets dates through that do not exist, as the 31st of February, and years of two digits.
         again = compute.strftime(moments, format=self.pattern)
         same = compute.equal(_padded(again), _padded(texts))
@@ -149,6 +155,16 @@ class Moments(AbstractNotation):
             same = compute.and_(same, compute.match_substring_regex(texts, "[0-9]{2}$"))
         nothing = pa.scalar(None, moments.type)
         return compute.if_else(same, moments, nothing).cast(pa.timestamp("us"))
+
+    def in_english(self, texts: Any) -> Any:
+        """Write names of months as the pattern has them."""
+        if not {"%b", "%B"} & {*re.findall("%.", self.pattern)}:
+            return texts
+        return with_english_months(texts, short="%b" in self.pattern)
+
+    def parsed(self, texts: Any) -> Any:
+        """Parse texts in English, by a look that lets more through than it should."""
+        return compute.strptime(texts, format=self.pattern, unit="s", error_is_null=True)
 
 
 NOTATIONS: dict[str, type[AbstractNotation]] = {"numbers": Numbers, "moments": Moments}
@@ -198,6 +214,15 @@ def parts_of_numbers(texts: Any) -> dict[str, Any]:
         "exponent": part["exponent"],
         "unit": compute.binary_join_element_wise(part["before"], part["after"], ""),
     }
+
+
+def _reads_what_it_writes(pattern: str) -> bool:
+    moment = pa.array([1_000_000_000], pa.timestamp("s"))
+    try:
+        texts = compute.strftime(moment, format=pattern)
+        return compute.strptime(texts, format=pattern, unit="s", error_is_null=True)[0].is_valid
+    except pa.ArrowInvalid:
+        return False
 
 
 def _padded(texts: Any) -> Any:
