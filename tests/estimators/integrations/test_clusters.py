@@ -50,14 +50,14 @@ def test_ray_goes_on_where_a_worker_was_killed(flats, files, expected, tmp_path)
             die_once(flag)
             return self.predictor(table)
 
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
     try:
         rows = data.from_arrow(flats).repartition(N_PARTS)
         found = rows.map_batches(
             Mortal,
             fn_constructor_args=(str(files / "price.bochner"),),
             batch_format="pyarrow",
-            compute=data.ActorPoolStrategy(size=2),
+            compute=data.ActorPoolStrategy(size=1),
         )
         assert_same(found.to_pandas(), expected)
     finally:
