@@ -14,10 +14,16 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 import jax
 import pytest
 
-# Their examples are run where these libraries are installed, which the development extras leave out.
+_NEEDED = {
+    "estimators/integrations/botorch": "botorch",
+    "estimators/integrations/skpro": "skpro",
+    "estimators/onnx_graph": "onnx",
+    "estimators/onnx_operators": "onnx",
+}
+# Their examples are run where these libraries are installed.
 collect_ignore = [
-    f"src/bochner/estimators/integrations/{library}.py"
-    for library in ("botorch", "skpro")
+    f"src/bochner/{module}.py"
+    for module, library in _NEEDED.items()
     if importlib.util.find_spec(library) is None
 ]
 

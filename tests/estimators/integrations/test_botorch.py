@@ -81,11 +81,11 @@ def test_single_precision_stays_single(model):
 
 
 @pytest.mark.slow
-def test_a_loop_comes_near_the_optimum_of_branin():
+def test_a_loop_comes_nearer_to_the_optimum_of_branin():
     from benchmarks.bayesian_optimization import function_draws, regrets
 
-    found = regrets(Branin(negate=True), function_draws, seed=0, n_rounds=10)
-    assert found[-1] < 0.5 < found[0]
+    found = regrets(Branin(negate=True), function_draws, seed=0, n_rounds=5)
+    assert found[-1] < 1.0 < found[0]
 
 
 @pytest.mark.slow

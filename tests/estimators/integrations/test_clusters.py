@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -49,14 +50,14 @@ def test_ray_goes_on_where_a_worker_was_killed(flats, files, expected, tmp_path)
             die_once(flag)
             return self.predictor(table)
 
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
     try:
         rows = data.from_arrow(flats).repartition(N_PARTS)
         found = rows.map_batches(
             Mortal,
             fn_constructor_args=(str(files / "price.bochner"),),
             batch_format="pyarrow",
-            compute=data.ActorPoolStrategy(size=2),
+            compute=data.ActorPoolStrategy(size=1),
         )
         assert_same(found.to_pandas(), expected)
     finally:
@@ -83,8 +84,9 @@ def test_dask_goes_on_where_a_worker_was_killed(flats, files, expected, tmp_path
     assert Path(flag).exists()
 
 
-def test_spark_predicts_batch_by_batch(flats, files, expected):
+def test_spark_predicts_batch_by_batch(flats, files, expected, monkeypatch):
     sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     spark = sql.SparkSession.builder.master("local[2]").appName("bochner").getOrCreate()
     path = str(files / "price.bochner")
 

@@ -86,7 +86,7 @@ class _Evaluated(torch.autograd.Function):
         return torch.as_tensor(values).to(X)
 
     @staticmethod
-    def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *outputs: Tensor) -> tuple[Any, ...]:
         """Multiply by the Jacobian of each function."""
         (slopes,) = outputs
         with jax.enable_x64(True):
