@@ -71,6 +71,21 @@ def drift(
 
 
 @app.command()
+def categories(
+    draws: Annotated[int, typer.Option(help="How many tables are drawn.")] = 1,
+    system: Annotated[
+        list[str] | None, typer.Option(help="bochner or CatBoost; may be repeated.")
+    ] = None,
+) -> None:
+    """Fit simulated tables whose text column has 500 values, beside CatBoost."""
+    limit_threads(1)
+    from benchmarks import categories
+
+    for one in categories.measure(draws, system or list(categories.SYSTEMS)):
+        typer.echo(json.dumps(one))
+
+
+@app.command()
 def novelty() -> None:
     """Tell rows unlike the training rows from others, on two tables of the suite."""
     limit_threads(1)

@@ -33,7 +33,7 @@ suppress_warnings = ["myst.header", "config.cache"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-autodoc_mock_imports = ["blackjax", "ray", "tensorboardX"]
+autodoc_mock_imports = ["blackjax", "botorch", "gpytorch", "ray", "skpro", "tensorboardX", "torch"]
 napoleon_custom_sections = [("Attributes", "params_style")]  # else names lose their last underscore
 
 # Examples: every one runs; a failing one ends the build.

@@ -128,7 +128,7 @@ def test_samples_have_the_predicted_moments(regressor):
 
 def test_a_regressor_is_evaluated_by_its_own_predictions(regressor):
     found = regressor.evaluate(X, Y)
-    assert list(found) == ["rmse", "mnll", "crps", "coverage_90"]
+    assert list(found) == ["rmse", "mae", "r_squared", "mnll", "crps", "coverage_90"]
     low, high = regressor.predict_interval(X).T
     assert found["rmse"] == pytest.approx(metrics.rmse(Y, regressor.predict(X)), rel=1e-6)
     assert found["mnll"] == pytest.approx(-regressor.log_prob(X, Y).mean(), rel=1e-5)
@@ -140,7 +140,7 @@ def test_a_regressor_is_evaluated_by_its_own_predictions(regressor):
 def test_a_classifier_is_evaluated_by_its_own_predictions(classifier):
     x, y = problems.classes()
     found = classifier.evaluate(x, y)
-    assert list(found) == ["error_rate", "mnll", "brier", "ece"]
+    assert list(found) == ["error_rate", "auc", "mnll", "brier", "ece"]
     labels = np.searchsorted(classifier.classes_, y)
     probabilities = classifier.predict_proba(x)
     assert found["error_rate"] == pytest.approx(1 - classifier.score(x, y))

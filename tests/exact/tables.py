@@ -23,6 +23,14 @@ def mixed_rows(n: int, seed: int = 0) -> Rows:
     return Columns.learn(columns)(columns)
 
 
+def rows_of_many_values(n: int, seed: int = 0) -> Rows:
+    """A number, a category of many values given by whole numbers, and one of few."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.normal(size=n), rng.integers(0, 1000, n), rng.choice(["a", "b"], n)]
+    columns[1][: n // 2] = columns[1][n // 2 : 2 * (n // 2)]  # so that there are equal ones
+    return Columns.learn(columns, of_many_values=[1])(columns)
+
+
 def numbers(n: int, d: int, seed: int = 0) -> Rows:
     columns = list(np.random.default_rng(seed).normal(size=(d, n)))
     return Columns.learn(columns)(columns)

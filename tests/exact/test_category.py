@@ -5,7 +5,7 @@ from bochner.exact.columns import Columns
 from bochner.exact.kernels import RBF, Category, Constant, Laplace, Linear
 from bochner.exact.process import Process
 from tests.exact.kernel_checks import check_kernel, parameters
-from tests.exact.tables import mixed_columns, mixed_rows
+from tests.exact.tables import mixed_columns, mixed_rows, rows_of_many_values
 
 KERNELS = {
     "text": Category(3),
@@ -20,6 +20,24 @@ KERNELS = {
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_it_holds_what_every_covariance_must(kernel):
     check_kernel(kernel, mixed_rows(40))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Linear(), Linear(1), Laplace(), Category(1), RBF() + Linear(), Category(1) * Laplace(0)],
+    ids=str,
+)
+def test_so_it_is_with_very_many_values(kernel):
+    check_kernel(kernel, rows_of_many_values(40))
+
+
+def test_a_plane_has_an_effect_of_each_of_many_values():
+    rows = rows_of_many_values(60)
+    effects = (rows.codes[:, :1] == np.unique(rows.codes[:, 0])).astype(float)
+    assert effects.shape[1] == 30
+    v = np.log([2.0, 3.0, 5.0])
+    by_hand = 3.0 * effects @ effects.T + (rows.numbers * [2.0, 5.0, 5.0, 5.0]) @ rows.numbers.T
+    np.testing.assert_allclose(Linear().covariance(v, rows, rows), by_hand, atol=1e-12)
 
 
 @pytest.mark.parametrize("places", [(3,), (2,), (2, 3), (0,)], ids=str)

@@ -1,10 +1,13 @@
 import copy
 import json
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from bochner.exact.columns import Category, Columns
+from bochner.exact.encode_program import encoder
 from bochner.exact.matrix import MatrixColumns
 from bochner.system.saving import ModelFileError
 
@@ -52,6 +55,44 @@ def test_it_survives_json():
     again = MatrixColumns.from_json(json.loads(json.dumps(columns.to_json())), 5)
     assert again.sources == columns.sources
     np.testing.assert_array_equal(again(X).numbers, columns(X).numbers)
+
+
+def of_many_values():
+    """A number, and the numbers of values of a category with an indicator beside them, which is left aside."""
+    X = np.column_stack([np.arange(6.0), [0, 0, 1, 1, 0, 0], [3, 3, 9, 700, 9, 3]])
+    return X, MatrixColumns.learn(X, [(0,), (1, 2)], coded=[2])
+
+
+def test_categories_of_many_values_are_told_apart_by_their_numbers():
+    X, columns = of_many_values()
+    assert columns(X).codes.tolist() == [[0], [0], [1], [2], [1], [0]]
+    assert columns(X).numbers.shape == (6, 1)
+    again = MatrixColumns.from_json(json.loads(json.dumps(columns.to_json())), 3)
+    assert again.coded == (2,)
+    odd = np.array([[0, 0, 4.0], [0, 0, -1], [0, 0, np.nan], [0, 0, 1e9], [0, 0, 700]])
+    assert again(odd).codes[:, 0].tolist() == [3, 3, 3, 3, 2]
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(encoder(again)(jnp.asarray(odd)).codes, again(odd).codes)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"coded": []},
+        {"coded": [1]},
+        {"coded": "2"},
+        {"sources": [[0], [2, 1]]},
+        {"columns": [{"values": [1, 2]}, {"values": [1, 2]}]},
+        *({"values": own} for own in ([2, 1], [1, 1], [-1], [0.5], [20_000], ["a"], list(range(20_000)))),
+    ],
+    ids=lambda change: str(change)[:40],
+)  # fmt: skip
+def test_such_columns_are_checked_when_they_are_read(change):
+    stored = of_many_values()[1].to_json()
+    if "values" in change:
+        change = {"columns": [stored["columns"][0], change]}
+    with pytest.raises(ModelFileError):
+        MatrixColumns.from_json(json.loads(json.dumps(stored | change)), 3)
 
 
 def stored():

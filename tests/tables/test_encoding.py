@@ -15,7 +15,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-from bochner.tables.columns import COLUMNS, MOST_CATEGORIES
+from bochner.tables.category import MOST_CATEGORIES
+from bochner.tables.columns import COLUMNS
 from bochner.tables.encoding import Encoder
 from bochner.tables.reading import Reading
 from bochner.tables.source import TableError, open_table, open_table_as
@@ -89,7 +90,8 @@ def test_numbers_and_categories_are_encoded_as_by_a_scikit_learn_pipeline(n_colo
     )
     pipeline.fit(train)
     encoder = Encoder.learn(pa.Table.from_pandas(train))
-    np.testing.assert_array_equal(encoder(pa.Table.from_pandas(test)), pipeline.transform(test))
+    X, numbered = encoder(pa.Table.from_pandas(test)), list(encoder.coded)
+    np.testing.assert_array_equal(np.delete(X, numbered, axis=1), pipeline.transform(test))
 
 
 def test_moments_have_the_parts_of_the_calendar_that_pandas_finds():
@@ -134,9 +136,11 @@ def test_a_missing_value_where_the_sample_had_none_is_imputed_all_the_same():
 def test_unseen_categories_join_the_rest():
     values = ["a", "b"] * 50 + [f"rare {i}" for i in range(30)]
     encoder = Encoder.learn(pa.table({"x": values}))
-    assert len(encoder.feature_names) == MOST_CATEGORIES
+    assert len(encoder.feature_names) == MOST_CATEGORIES + 1
     X = encoder(pa.table({"x": ["a", "new", "rare 29", ""]}))
-    assert X.sum(axis=1).tolist() == [1.0] * 4
+    assert X[:, :-1].sum(axis=1).tolist() == [1.0] * 4
+    # All values have a number, those never seen the next one.
+    assert X[:, -1].tolist() == [0.0, 32.0, encoder.columns[0].others.index("rare 29") + 24.0, 32.0]
     rest = feature(encoder, X, "x is another")
     assert rest[0] == 0
     assert rest[1] == 1
@@ -249,7 +253,7 @@ def test_a_table_is_encoded_alike_from_every_format(tmp_path, form):
 
 def test_lists_and_structs_are_refused_by_name():
     sample = pa.table({"a": [1], "b": [[1, 2]], "c": [{"d": 1}]})
-    with pytest.raises(TableError, match=r"'b' \(list.*'c' \(struct.*`--ignore b,c`"):
+    with pytest.raises(TableError, match=r"'b' \(list.*'c' \(struct.*`--ignore b --ignore c`"):
         Encoder.learn(sample)
 
 

@@ -1,6 +1,10 @@
 """Tables of very many columns are read in time that grows with their number, or refused at once."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 from bochner.tables import array_reader, readers
@@ -29,6 +33,36 @@ def test_a_header_of_very_many_columns_is_refused_at_once(tmp_path):
     (tmp_path / "t.csv").write_text(",".join(f"c{i}" for i in range(60_000)) + "\n")
     with pytest.raises(TableError, match="there are 60,000 columns; at most 30,000"):
         open_table(tmp_path / "t.csv")
+
+
+def table(n_columns):
+    return pa.table({f"c{i}": [1.0, 2.0] for i in range(n_columns)})
+
+
+@pytest.mark.parametrize(
+    "kind", ["parquet", "folder", "feather", "npz", "arrow", "pandas", "dataset"]
+)
+def test_so_are_those_of_all_other_tables(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "MOST_COLUMNS", 30)
+
+    def source(n_columns):
+        path, made = tmp_path / f"{n_columns}.{kind}", table(n_columns)
+        if kind == "parquet":
+            pyarrow.parquet.write_table(made, path)
+        elif kind in ("folder", "dataset"):
+            path.mkdir()
+            pyarrow.parquet.write_table(made, path / "part.parquet")
+        elif kind == "feather":
+            pyarrow.feather.write_feather(made, path)
+        elif kind == "npz":  # one array a column, each of them narrow
+            np.savez(path, **{f"c{i}": np.ones(2) for i in range(n_columns)})
+        else:
+            return made if kind == "arrow" else made.to_pandas()
+        return pyarrow.dataset.dataset(path) if kind == "dataset" else path
+
+    assert len(open_table(source(30)).schema) == 30
+    with pytest.raises(TableError, match=r"there are 31 columns; at most 30 are read\. Choose"):
+        open_table(source(31))
 
 
 def test_an_array_by_columns_must_be_small_enough_to_be_held(tmp_path, monkeypatch):

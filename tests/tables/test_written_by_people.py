@@ -165,6 +165,43 @@ def test_other_columns_tell_what_comes_first_in_a_date():
     assert found["doubtful"][0] == datetime.datetime(2023, 7, 4)
 
 
+TRAILING = {
+    "rows": "a,b,c\n1,2.5,x\n,3.5,y\n4,,z\n".replace("\n", ",\n").replace("c,\n", "c\n"),
+    "rows in quotes": 'a;b;c\n1;2.5;"x";\n;3.5;"y";\n4;;"z";\n',
+    "header": "a,b,c,\n1,2.5,x\n,3.5,y\n4,,z\n",
+    "comments before": "# by hand\na,b,c\n1,2.5,x,\n,3.5,y,\n4,,z,\n",
+}
+
+
+@pytest.mark.parametrize("text", TRAILING.values(), ids=TRAILING)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.filterwarnings(NOTHING)
+def test_a_separator_after_the_last_field_is_no_field(tmp_path, text, encoding):
+    table = open_table(written(tmp_path / "a.csv", text, encoding))
+    assert rows(table) == {"a": [1, None, 4], "b": [2.5, 3.5, None], "c": ["x", "y", "z"]}
+    (batch,) = table.batches(["c", "a"])
+    assert batch.to_pydict() == {"c": ["x", "y", "z"], "a": [1, None, 4]}
+    again = open_table_as(tmp_path / "a.csv", {"a": pa.float64()}, table.reading)
+    assert rows(again)["a"] == [1, None, 4]
+
+
+def test_something_after_such_a_separator_is_an_error(tmp_path):
+    text = "a,b\n" + "1,2,\n" * 40
+    path = written(tmp_path / "a.csv", text + "3,4,5\n")
+    with pytest.raises(
+        TableError, match=r"'after the last separator', line 42: expected nothing; got '5'"
+    ):
+        open_table(path)
+    with pytest.raises(TableError, match=r"2 fields"):
+        open_table(written(tmp_path / "b.csv", text + "3,4\n"))
+
+
+def test_names_of_rows_without_a_header_are_no_such_thing(tmp_path):
+    path = written(tmp_path / "a.csv", "a,b\nx,1,2\ny,3,4\n")
+    with pytest.raises(TableError, match=r"has 3 fields, the header has 2"):
+        open_table(path)
+
+
 GERMAN = (
     "Gr\u00f6\u00dfe;Preis;Stra\u00dfe\n1,5;1.000,00 \u20ac;M\u00fchlweg\n2,5;7,50 \u20ac;Am Bach\n"
 )

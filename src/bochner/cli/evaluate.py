@@ -18,27 +18,41 @@ def evaluate(
     model: ModelPath,
     table: TablePath,
     target: Target = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of groups, for the same metrics of each."),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare predictions with the target column of TABLE: RMSE or error rate, MNLL, calibration.
+    """Compare predictions with the target column of TABLE: RMSE or error rate, R squared or AUC, MNLL, calibration.
 
     The table is read a part at a time, whatever its size.
     """
+    from bochner.cli.calibrate import values_of_groups
     from bochner.fitting.sources import encoded_batches
+    from bochner.prediction.scores import metrics_by_group
     from bochner.tables.targets import target_values
 
     fitted = load_model(model)
     name = target_name(fitted, target)
     classes, total, n_rows = hasattr(fitted, "classes_"), None, 0
+    by_group: dict[str, Any] = {}
     for X, batch in counted(encoded_batches(fitted.fitted_.reader, table, name, gaps=True), quiet):
         y = target_values(batch, name, classification=classes, row=n_rows)
         scores = fitted.scores(X, y)
         total = scores if total is None else total + scores
+        if groups is not None:
+            parts = fitted.scores_by_group(X, y, values_of_groups(batch, groups, table))
+            for label, part in parts.items():
+                by_group[label] = by_group[label] + part if label in by_group else part
         n_rows += len(X)
     if total is None:
         raise ValueError(f"{table} has no rows.")
-    show({"rows": n_rows, **total.metrics()}, as_json=as_json, title=f"{model} on {table}")
+    found = {"rows": n_rows, **total.metrics()}
+    if groups is not None:
+        found["groups"] = metrics_by_group(dict(sorted(by_group.items())))
+    show(found, as_json=as_json, title=f"{model} on {table}")
 
 
 def target_name(model: Any, asked: str | None) -> str:

@@ -13,8 +13,14 @@ from bochner.cli.output import Output
 def export(
     model: ModelPath,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
-    ] = Path("model.stablehlo"),
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write; model.FORMAT by default."
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002
+        str, typer.Option(help="stablehlo, or onnx (extra onnx).")
+    ] = "stablehlo",
     overwrite: Annotated[
         bool,
         typer.Option("--overwrite", help="Replace files also where they are no earlier export."),
@@ -22,20 +28,23 @@ def export(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the predictive function as StableHLO for any number of rows, and beside it its schema as JSON.
+    """Write the predictive function as StableHLO or ONNX for any number of rows, with its schema as JSON.
 
-    Three files of one name: FILE, and those with the endings .mlirbc and .json. An earlier export is replaced; any
-    other file of these names is kept, and is an error, unless --overwrite is given.
+    StableHLO comes as three files of one name: FILE, and those with the endings .mlirbc and .json; ONNX is FILE alone.
+    An earlier export is replaced; any other file of these names is kept, and is an error, unless --overwrite is given.
     """
     from bochner.estimators.export import check_replaceable, export_files
     from bochner.estimators.export import export as write
 
+    output = Path(f"model.{format}") if output is None else output
     if not output.name:
         raise ValueError(f"--output must name a file; {output} is a folder.")
-    for file in export_files(output):
+    for file in export_files(output, format):
         if Output("--output", file, {"MODEL": model}).is_special:
-            raise ValueError(f"--output must name a file, for three are written; {file} is none.")
+            raise ValueError(
+                f"--output must name a file, for a program is written there; {file} is none."
+            )
     if not overwrite:
-        check_replaceable(output)
-    files = write(load_model(model), output, overwrite=overwrite)
+        check_replaceable(output, format)
+    files = write(load_model(model), output, format=format, overwrite=overwrite)
     show({"files": [str(file) for file in files]}, as_json=as_json, quiet=quiet)

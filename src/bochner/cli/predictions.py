@@ -1,17 +1,20 @@
 """The columns that `bochner predict` writes."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from bochner.estimators.predicted_columns import (
+    Columns,
+    columns_of_classes,
+    columns_of_numbers,
+)
+
 ALL_DIGITS = 17
 _DIGITS_OF_STD = 3
-_ALL, _BETWEEN = "all", "|"
-
-Columns = dict[str, Any]
+_ALL = "all"
 
 
 def levels_of(text: str | None) -> list[float]:
@@ -40,26 +43,10 @@ def columns_of(
             raise ValueError("--quantiles is for regression; this model predicts classes.")
         if method != "model":
             raise ValueError("--method is for regression; this model predicts classes.")
-        return functools.partial(_of_classes, model, coverage)
+        return lambda X, groups: columns_of_classes(model, X, coverage, groups)
     if model.n_targets_ > 1:
         raise ValueError("the model has several targets; predict with it in Python.")
-    return functools.partial(_of_numbers, model, coverage, levels)
-
-
-def _of_numbers(
-    model: Any, coverage: float, levels: list[float], X: np.ndarray, groups: Any
-) -> Columns:
-    ends = [(1 - coverage) / 2, (1 + coverage) / 2]
-    found = model.predict_summary(X, [*ends, *levels], groups=groups)
-    quantiles = found["quantiles"]
-    named = {f"q{level:g}": quantiles[:, 2 + i] for i, level in enumerate(levels)}
-    return {
-        "mean": found["mean"],
-        "std": found["std"],
-        "lower": quantiles[:, 0],
-        "upper": quantiles[:, 1],
-        **named,
-    }
+    return lambda X, groups: columns_of_numbers(model, X, coverage, levels, groups)
 
 
 def crossed(model: Any, X: np.ndarray, batch: pa.RecordBatch, coverage: float) -> Columns:
@@ -67,21 +54,6 @@ def crossed(model: Any, X: np.ndarray, batch: pa.RecordBatch, coverage: float) -
     rows = X if model.fitted_.encoder is None else pa.Table.from_batches([batch])
     ends = model.predict_interval(rows, coverage, method="cross")
     return {"lower": ends[:, 0], "upper": ends[:, 1]}
-
-
-def _of_classes(model: Any, coverage: float, X: np.ndarray, groups: Any) -> Columns:
-    probabilities = model.predict_proba(X)
-    labels = model.classes_.tolist()
-    chosen = [labels[i] for i in probabilities.argmax(axis=1)]
-    found: Columns = {
-        "class": chosen,
-        **{f"probability_{label}": probabilities[:, i] for i, label in enumerate(labels)},
-    }
-    if model.fitted_.calibration is not None or groups is not None:
-        sets = model.predict_set(X, coverage, groups=groups)
-        names = np.array([str(label) for label in labels], dtype=object)
-        found["set"] = [_BETWEEN.join(names[row]) for row in sets]
-    return found
 
 
 def drawn(model: Any, X: np.ndarray, n_samples: int, seed: int, first_row: int) -> Columns:

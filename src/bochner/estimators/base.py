@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.estimators.calibrated import CalibratedMixin
+from bochner.estimators.evaluated import EvaluatedMixin
 from bochner.estimators.explained import ExplainedMixin
 from bochner.estimators.found import FoundMixin
 from bochner.estimators.functions import DrawnFunction
@@ -43,6 +44,7 @@ class BaseDeepGP(
     RowsInMixin,
     PlotsMixin,
     ExplainedMixin,
+    EvaluatedMixin,
     CalibratedMixin,
     FoundMixin,
     Parameters,
@@ -255,25 +257,6 @@ class BaseDeepGP(
         rows = self.checked_rows(X, y)
         with self.on_device():
             return self._predictor_of(rows.X).log_density(rows)
-
-    def evaluate(self, X: Any, y: Any) -> dict[str, float]:
-        """Measure predictions on rows that the fit has not seen.
-
-        These are `rmse`, `mnll`, `crps` and `coverage_90` in the units of y, or of classes `error_rate`, `mnll`,
-        `brier` and `ece` (15 bins of the top probability).
-
-        Args:
-            X: rows.
-            y: their targets or classes.
-
-        Returns:
-            Each metric by its name.
-        """
-        return self.scores(X, y).metrics()
-
-    @abstractmethod
-    def scores(self, X: Any, y: Any) -> Any:
-        """Sum up how good predictions are; the sums of parts of a table add up to those of the whole."""
 
     def novelty(self, X: Any) -> np.ndarray:
         """Tell how far each row is from the training rows: from 0, where they say all, to 1, where they say nothing.

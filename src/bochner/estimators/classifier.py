@@ -1,5 +1,6 @@
 """The scikit-learn classifier."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from bochner.fitting.inputs import (
     plain_labels,
 )
 from bochner.fitting.names import naming_what_was_meant
+from bochner.fitting.rows import Rows
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import AbstractTask, Classification
 from bochner.members.conformal import class_sets
@@ -223,17 +225,7 @@ class DeepGPClassifier(ClassifierMixin, BaseDeepGP):
         X, y = self._read_if_named(X, y)
         return super().score(X, y, sample_weight)
 
-    def scores(self, X: Any, y: Any) -> ClassificationScores:
-        """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
-
-        Args:
-            X: rows.
-            y: their classes.
-
-        Returns:
-            Sums of the metrics over these rows; `+` adds those of other rows, `metrics()` gives means by name.
-        """
-        rows = self.checked_rows(X, y)
+    def _scores_of(self, rows: Rows, groups: Sequence[str] | None = None) -> ClassificationScores:
         with self.on_device():
             predictor = self._predictor_of(rows.X)
             probabilities, density = predictor.probabilities(rows.X), predictor.log_density(rows)

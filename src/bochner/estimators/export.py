@@ -1,4 +1,4 @@
-"""The predictive function as a program of its own: StableHLO with a free batch size, and its schema as JSON."""
+"""The predictive function as a program of its own: StableHLO or ONNX with a free batch size, and its schema as JSON."""
 
 import contextlib
 import hashlib
@@ -15,6 +15,7 @@ from jax import export as jax_export
 from sklearn.utils.validation import check_is_fitted
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
+from bochner.fitting.config import check_choice
 from bochner.fitting.json_forms import classes_to_json, json_ready
 from bochner.fitting.task import Classification, Regression
 from bochner.members.fitted import Fitted
@@ -32,6 +33,8 @@ from bochner.version import __version__
 Program = Callable[[jax.Array], dict[str, jax.Array]]
 
 FORMAT_VERSION = 1
+FORMATS = ("stablehlo", "onnx")
+"""What an exported program can be written in."""
 PLATFORMS = ("cpu", "cuda", "tpu")
 """Where an exported program runs."""
 
@@ -42,25 +45,32 @@ _PRECISION = (
     "Inputs and outputs are float32. A column whose values lie far from zero compared with their spread loses digits "
     "when it is cast: subtract a constant before the fit where that matters. Targets likewise."
 )
+_RUN_ONNX = "onnxruntime.InferenceSession(FILE).run(None, {'X': X})"
 _RUN = "jax.export.deserialize(bytearray(open(FILE, 'rb').read())).call(X)"
 
 
 def export(
-    model: DeepGPRegressor | DeepGPClassifier, path: str | Path, *, overwrite: bool = False
+    model: DeepGPRegressor | DeepGPClassifier,
+    path: str | Path,
+    *,
+    format: str = "stablehlo",  # noqa: A002
+    overwrite: bool = False,
 ) -> list[Path]:
-    """Write the predictive function of a fitted model as a program that needs JAX alone.
+    """Write the predictive function of a fitted model as a program that needs JAX alone, or an ONNX runtime alone.
 
     It maps the encoded matrix, before scaling, to the mean and standard deviation of y or to the probability of each
     class, over the same posterior draws as `predict`.
 
     Args:
         model: a fitted estimator.
-        path: the program in JAX's serialization. Beside it, with the endings `.mlirbc` and `.json`, come the same
-            program as StableHLO bytecode for CPUs, and the schema. An earlier export of this name is replaced.
+        path: the program. With `"stablehlo"` it is in JAX's serialization, and beside it, with the endings `.mlirbc`
+            and `.json`, come the same program as StableHLO bytecode for CPUs, and the schema. With `"onnx"` it is one
+            file, with the schema in its metadata. An earlier export of this name is replaced.
+        format: `"stablehlo"`, or `"onnx"` (extra `onnx`).
         overwrite: replace files of these names also where they are no earlier export.
 
     Returns:
-        The paths of the three files.
+        The paths of the files.
 
     Example:
         >>> import jax, numpy as np, os, tempfile
@@ -77,44 +87,78 @@ def export(
         True
     """
     check_is_fitted(model)
-    files = export_files(path)
+    files = export_files(path, format)
     if not overwrite:
-        check_replaceable(path)
+        check_replaceable(path, format)
     fitted = model.fitted_
     one_target = isinstance(fitted.task, Regression) and fitted.task.one_target
-    predict = jax.jit(_predictive(fitted.predictor, one_target=one_target))
-    (batch,) = jax_export.symbolic_shape("batch")
-    rows = jax.ShapeDtypeStruct((batch, fitted.d_in), jnp.float32)
+    predict = _predictive(fitted.predictor, one_target=one_target)
     # Models in the space of rows compute in double precision.
     in_double = jax.enable_x64(True) if fitted.predictor.in_rows else contextlib.nullcontext()
     with in_double:
-        try:
-            program = bytes(jax_export.export(predict, platforms=PLATFORMS)(rows).serialize())
-        except ImportError as error:
-            raise ImportError(
-                "exporting a program needs the package flatbuffers. Install it with `pip install flatbuffers`."
-            ) from error
-        plain = jax_export.export(predict, platforms=["cpu"])(rows)
-    schema = _schema(fitted, plain, files[0].name)
-    schema["sha256"] = hashlib.sha256(program).hexdigest()
-    described = (json.dumps(schema, indent=2) + "\n").encode()
+        written = _onnx if format == "onnx" else _stablehlo
+        contents = written(predict, fitted, files[0].name)
     # The schema comes last: with its digest it tells a whole export from one that failed halfway.
-    for file, content in zip(
-        files, (program, bytes(plain.mlir_module_serialized), described), strict=True
-    ):
+    for file, content in zip(files, contents, strict=True):
         replace_file(file, content)
     return files
 
 
-def export_files(path: str | Path) -> list[Path]:
-    """Name the files of an export: the program, its bytecode and its schema.
+def _rows(fitted: Fitted) -> jax.ShapeDtypeStruct:
+    (batch,) = jax_export.symbolic_shape("batch")
+    return jax.ShapeDtypeStruct((batch, fitted.d_in), jnp.float32)
+
+
+def _stablehlo(predict: Program, fitted: Fitted, name: str) -> tuple[bytes, ...]:
+    rows, compiled = _rows(fitted), jax.jit(predict)
+    try:
+        program = bytes(jax_export.export(compiled, platforms=PLATFORMS)(rows).serialize())
+    except ImportError as error:
+        raise ImportError(
+            "exporting a program needs the package flatbuffers. Install it with `pip install flatbuffers`."
+        ) from error
+    plain = jax_export.export(compiled, platforms=["cpu"])(rows)
+    schema = _schema(fitted, jax.tree.unflatten(plain.out_tree, plain.out_avals)) | {
+        "jax_version": jax.__version__,
+        "calling_convention_version": plain.calling_convention_version,
+        "program": name,
+        "platforms": list(PLATFORMS),
+        "run": _RUN,
+        "sha256": hashlib.sha256(program).hexdigest(),
+    }
+    described = (json.dumps(schema, indent=2) + "\n").encode()
+    return program, bytes(plain.mlir_module_serialized), described
+
+
+def _onnx(predict: Program, fitted: Fitted, name: str) -> tuple[bytes, ...]:
+    try:
+        from bochner.estimators.onnx_graph import NotInOnnxError, onnx_model
+    except ImportError as error:
+        raise ImportError(
+            "an export to ONNX needs the package onnx. Install it with `pip install 'bochner[onnx]'`."
+        ) from error
+    schema = _schema(fitted, jax.eval_shape(predict, _rows(fitted))) | {"run": _RUN_ONNX}
+    try:
+        return (onnx_model(predict, fitted.d_in, json.dumps(schema)),)
+    except NotInOnnxError as error:
+        raise ValueError(
+            f"this model cannot be written as ONNX: it computes with {error}, for which there is no rule. Export it "
+            'with `format="stablehlo"` (`--format stablehlo`), or leave out the member or kernel that needs it.'
+        ) from error
+
+
+def export_files(path: str | Path, format: str = "stablehlo") -> list[Path]:  # noqa: A002
+    """Name the files of an export: the program, and of StableHLO its bytecode and its schema.
 
     Example:
         >>> from bochner.estimators.export import export_files
         >>> [file.name for file in export_files("model.jax")]
         ['model.jax', 'model.mlirbc', 'model.json']
     """
+    check_choice("format", format, FORMATS)
     path = Path(path)
+    if format == "onnx":
+        return [path]
     if path.suffix in (_SCHEMA, _BYTECODE):
         raise ValueError(
             f"{path.name} would be overwritten by what is written beside it: use another ending, such as '.jax'."
@@ -122,7 +166,7 @@ def export_files(path: str | Path) -> list[Path]:
     return [path, path.with_suffix(_BYTECODE), path.with_suffix(_SCHEMA)]
 
 
-def check_replaceable(path: str | Path) -> None:
+def check_replaceable(path: str | Path, format: str = "stablehlo") -> None:  # noqa: A002
     """Refuse a path where an export would replace files that are not an earlier export.
 
     Example:
@@ -136,7 +180,24 @@ def check_replaceable(path: str | Path) -> None:
         Traceback (most recent call last):
         FileExistsError: ...model.json exists and is not of an earlier export...
     """
-    files = program, bytecode, schema = export_files(path)
+    files = export_files(path, format)
+    known = _earlier(files)
+    for file in files:
+        if os.path.lexists(file) and file not in known:
+            raise FileExistsError(
+                f"{file} exists and is not of an earlier export to {files[0].name}, so nothing is replaced. Choose "
+                "another name, or ask for it with `overwrite` (`--overwrite` on the command line)."
+            )
+
+
+def _earlier(files: list[Path]) -> list[Path]:
+    """Which of the files are of an earlier export."""
+    if len(files) == 1:
+        with contextlib.suppress(OSError):
+            if json.dumps(_FORMAT).encode() in files[0].read_bytes():
+                return files
+        return []
+    program, bytecode, schema = files
     digest = _digest_in(schema, program.name)
     known = [] if digest is None else [schema]
     with contextlib.suppress(OSError):
@@ -145,12 +206,7 @@ def check_replaceable(path: str | Path) -> None:
     with contextlib.suppress(OSError):
         if bytecode.read_bytes().startswith(_BYTECODE_START) and digest is not None:
             known.append(bytecode)
-    for file in files:
-        if os.path.lexists(file) and file not in known:
-            raise FileExistsError(
-                f"{file} exists and is not of an earlier export to {program.name}, so nothing is replaced. Choose "
-                "another name, or ask for it with `overwrite` (`--overwrite` on the command line)."
-            )
+    return known
 
 
 def _digest_in(schema: Path, program: str) -> str | None:
@@ -223,16 +279,11 @@ def _mixed(stack: StackRegressor | StackClassifier) -> LawProgram:
     return mixture
 
 
-def _schema(fitted: Fitted, program: jax_export.Exported, name: str) -> dict[str, Any]:
-    structure = jax.tree.unflatten(program.out_tree, program.out_avals)
+def _schema(fitted: Fitted, outputs: Any) -> dict[str, Any]:
     schema: dict[str, Any] = {
         "format": _FORMAT,
         "format_version": FORMAT_VERSION,
         "bochner_version": __version__,
-        "jax_version": jax.__version__,
-        "calling_convention_version": program.calling_convention_version,
-        "program": name,
-        "platforms": list(PLATFORMS),
         "task": "classification" if fitted.task.classification else "regression",
         "n_draws": None if fitted.deep is None else fitted.deep.config.n_mc_predict,
         "input": {
@@ -242,10 +293,9 @@ def _schema(fitted: Fitted, program: jax_export.Exported, name: str) -> dict[str
         },
         "outputs": [
             {"name": key, "dtype": str(value.dtype), "shape": [_size(n) for n in value.shape]}
-            for key, value in structure.items()
+            for key, value in outputs.items()
         ],
         "precision": _PRECISION,
-        "run": _RUN,
     }
     if isinstance(fitted.task, Classification):
         schema["classes"] = classes_to_json(fitted.task.classes)

@@ -1,5 +1,6 @@
 """The scikit-learn regressor."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bochner.estimators.calibrated import check_groups, groups_of
 from bochner.estimators.crossed import CrossedMixin
 from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import key_for
+from bochner.fitting.rows import Rows
 from bochner.fitting.sources import TrainingSource
 from bochner.fitting.task import Regression
 from bochner.members.conformal import summary
@@ -239,20 +241,13 @@ class DeepGPRegressor(RegressorMixin, BaseDeepGP, CrossedMixin):
         X, y = self._read_if_named(X, y)
         return super().score(X, y, sample_weight)
 
-    def scores(self, X: Any, y: Any) -> RegressionScores:
-        """Sum up how good predictions are; the sums of parts of a table add up to those of the whole.
-
-        Args:
-            X: rows.
-            y: their targets.
-
-        Returns:
-            Sums of the metrics over these rows; `+` adds those of other rows, `metrics()` gives means by name.
-        """
-        rows = self.checked_rows(X, y)
+    def _scores_of(self, rows: Rows, groups: Sequence[str] | None = None) -> RegressionScores:
+        calibration = self.fitted_.calibration
+        known = () if calibration is None else calibration.names or ()
+        by_group = groups if groups is not None and set(groups) <= set(known) else None
         with self.on_device():
             predictor = self._predictor_of(rows.X)
-            found = summary(predictor, self.fitted_.calibration, rows.X, _ENDS)
+            found = summary(predictor, calibration, rows.X, _ENDS, by_group)
             density = predictor.log_density(rows)
             key = key_for("sample", self.fitted_.seed)
             samples = predictor.samples(rows.X, _SAMPLES_FOR_CRPS, key)

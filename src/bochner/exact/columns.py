@@ -1,13 +1,13 @@
 """What a table's columns become for kernels: learned on training rows, kept as plain values."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bochner.exact.rows import Layout, Rows
+from bochner.exact.rows import MOST_VALUES, Layout, Rows
 from bochner.system.saving import ModelFileError
 from bochner.system.taking import named, taken
 
@@ -111,6 +111,44 @@ class Category:
         return np.array([places.get(text, rest) for text in _texts(values).tolist()], np.int64)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class ManyValues:
+    """A column of text with many values, given by whole numbers: a code for each that training rows have.
+
+    All others have one code, which no training row has: far from all that was seen. Its kernels know nothing of it but
+    which rows have the same value, for indicators of so many values would be as many numbers a row.
+
+    Attributes:
+        values: that training rows have, in order.
+    """
+
+    values: Int[np.ndarray, " values"]
+
+    @classmethod
+    def learn(cls, values: Float[np.ndarray, " n"]) -> "ManyValues":
+        """Learn from training values."""
+        found = np.unique(_numbers_of_values(values))
+        return cls(found[found >= 0])
+
+    @property
+    def varies(self) -> bool:
+        """Whether training rows have more than one code."""
+        return len(self.values) > 1
+
+    def code(self, values: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """Give the code of each value; the last one is that of values never seen, and of what is no number."""
+        numbers = _numbers_of_values(values)
+        place = np.searchsorted(self.values, numbers)
+        known = np.append(self.values, MOST_VALUES + 1)[place] == numbers
+        return np.where(known, place, len(self.values))
+
+
+def _numbers_of_values(values: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Take whole numbers as such, and what is none as -1."""
+    known = (values >= 0) & (values <= MOST_VALUES)
+    return np.where(known, values, -1).astype(np.int64)
+
+
 def _texts(values: Sequence[Any]) -> np.ndarray:
     missing = "\0missing"  # no text of a table
     return np.array([missing if _is_missing(v) else str(v) for v in values], dtype=object).astype(
@@ -170,20 +208,23 @@ class Columns:
         (4, 5)
     """
 
-    columns: tuple[Number | Category, ...]
+    columns: tuple[Number | Category | ManyValues, ...]
 
     @classmethod
-    def learn(cls, values: Sequence[Any]) -> "Columns":
-        """Learn from training rows: numbers as arrays with NaN where missing, text as arrays of objects."""
-        learned: list[Number | Category] = []
-        for column in values:
+    def learn(cls, values: Sequence[Any], of_many_values: Collection[int] = ()) -> "Columns":
+        """Learn from training rows: numbers as arrays with NaN where missing, text as arrays of objects.
+
+        Columns of many values, of which the places are given, are whole numbers.
+        """
+        learned: list[Number | Category | ManyValues] = []
+        for place, column in enumerate(values):
             array = np.asarray(column)
-            numeric = array.dtype.kind in "buif"
-            learned.append(
-                Number.learn(array.astype(np.float64))
-                if numeric
-                else Category.learn(array.tolist())
-            )
+            if place in of_many_values:
+                learned.append(ManyValues.learn(array))
+            elif array.dtype.kind in "buif":
+                learned.append(Number.learn(array.astype(np.float64)))
+            else:
+                learned.append(Category.learn(array.tolist()))
         return cls(tuple(learned))
 
     def __call__(self, values: Sequence[Any]) -> Rows:
@@ -219,6 +260,10 @@ class Columns:
                     add(place, indicators, code=code)
                 continue
             array = np.asarray(array, np.float64)
+            if isinstance(column, ManyValues):
+                if column.varies:
+                    add(place, [], code=column.code(array))
+                continue
             if 0 < column.share_missing < 1:
                 missing = ~np.isfinite(array)
                 add(place, [missing - column.share_missing], code=missing.astype(np.int64))
@@ -253,9 +298,11 @@ class Columns:
             raise ModelFileError("its encoded columns are no list.")
         return cls(
             tuple(
-                _category_from(one)
-                if isinstance(one, dict) and "values" in one
-                else _number_from(one)
+                _number_from(one)
+                if not (isinstance(one, dict) and "values" in one)
+                else _category_from(one)
+                if "shares" in one
+                else _many_values_from(one)
                 for one in stored
             )
         )
@@ -272,6 +319,17 @@ def _category_from(stored: dict[str, Any]) -> Category:
     if not (np.min(shares) >= 0 and np.max(shares) <= 1):
         raise ModelFileError("the shares of a category are not between 0 and 1.")
     return Category(tuple(values), tuple(shares.tolist()))
+
+
+def _many_values_from(stored: dict[str, Any]) -> ManyValues:
+    named(stored, {"values"}, "an encoded column of many values")
+    size = len(taken(stored, "values", list, lambda v: len(v) <= MOST_VALUES, "not too many"))
+    values = _vector(stored, "values", size)
+    if np.any(values != np.round(values)) or np.any(np.diff(values, prepend=-1) <= 0):
+        raise ModelFileError("the values of a column of many are no whole numbers in order.")
+    if np.max(values, initial=0) > MOST_VALUES:
+        raise ModelFileError("the values of a column of many are too large.")
+    return ManyValues(values.astype(np.int64))
 
 
 def _number_from(stored: Any) -> Number:

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from bochner.exact.columns import LARGEST, Category, Number, bent
+from bochner.exact.columns import LARGEST, Category, ManyValues, Number, bent
 from bochner.exact.matrix import MatrixColumns, names_of_dummies
-from bochner.exact.rows import Rows
+from bochner.exact.rows import MOST_VALUES, Rows
 
 
 def encoded(rows: Rows) -> Rows:
@@ -54,6 +54,9 @@ def encoder(columns: MatrixColumns) -> Callable[[Array], Rows]:
                     is_value = code[:, None] == np.arange(len(shares))[None]
                     indicators.append(is_value - shares[None])
                     codes.append(code)
+            elif isinstance(column, ManyValues):
+                if column.varies:
+                    codes.append(_code_of_many(column, X[:, source[-1]]))
             elif 0 < column.share_missing < 1:
                 missing = ~jnp.isfinite(X[:, source[0]])
                 indicators.append((missing - column.share_missing)[:, None])
@@ -71,7 +74,7 @@ def _order(columns: MatrixColumns) -> np.ndarray:
     for column in columns.columns.columns:
         if isinstance(column, Category):
             kinds += [True] * len(column.shares) if column.varies else []
-        else:
+        elif isinstance(column, Number):
             kinds += [True] if 0 < column.share_missing < 1 else []
             kinds += [False] if column.varies else []
     order = np.empty(len(kinds), np.int64)
@@ -127,3 +130,9 @@ def _code(column: Category, dummies: Array) -> Array:
     places = jnp.where(is_largest, np.arange(dummies.shape[1])[None], len(names) - 2)
     place = jnp.where(is_any, jnp.min(places, axis=1), len(names) - 2)
     return codes[jnp.where(jnp.isnan(dummies).any(axis=1), len(names) - 1, place)]
+
+
+def _code_of_many(column: ManyValues, numbers: Array) -> Array:
+    table = jnp.asarray(column.code(np.arange(MOST_VALUES + 2, dtype=np.float64)))
+    is_known = jnp.isfinite(numbers) & (numbers >= 0) & (numbers <= MOST_VALUES)
+    return table[jnp.where(is_known, numbers, MOST_VALUES + 1).astype(jnp.int64)]

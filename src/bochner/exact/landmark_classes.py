@@ -108,7 +108,7 @@ def landmark_class_parts(
             seed=seed,
             until=NEVER if kind == "linear" else until,
         )
-        few = 3 * rows.numbers.shape[1] + _MORE_LANDMARKS if kind == "linear" else len(chosen)
+        few = 3 * rows.n_directions + _MORE_LANDMARKS if kind == "linear" else len(chosen)
         seen = Seen.of(Landmarks.of(kernel, v, rows[chosen[:few]]), rows)
         for strength in (0.1,) if kind == "linear" else (0.01, 0.1):
             targets, noise, offsets = weighted_targets(labels, n_classes, strength, weights)

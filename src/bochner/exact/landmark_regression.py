@@ -110,7 +110,7 @@ class _Fitting:
             v = found if kind == "sum" and found is not None else self._learn(kernel, t, None)
             landmarks = self.landmarks
             if kind == "linear":
-                landmarks = landmarks[: 3 * self.rows.numbers.shape[1] + _MORE_LANDMARKS]
+                landmarks = landmarks[: 3 * self.rows.n_directions + _MORE_LANDMARKS]
             seen = Seen.of(Landmarks.of(kernel, v[1:], self.rows[landmarks]), self.rows)
             plain = _Plain(f"{kind}, {name}", kind, transform, seen, t)
             noise, process = self._search(plain, LearnedNoise.variance(v))

@@ -239,7 +239,9 @@ def _larger_groups_of(judged, groups):
 
 
 def choose_landmarks(rows: Rows, n_landmarks: int, seed: int) -> Int[np.ndarray, " m"]:
-    """Choose rows with different inputs at random.
+    """Choose rows with different inputs at random; of categories of many values, first one row for each value.
+
+    For what no landmark has in common with a row, the landmarks miss. Half of them stay for the other columns.
 
     Example:
         >>> import numpy as np
@@ -251,4 +253,14 @@ def choose_landmarks(rows: Rows, n_landmarks: int, seed: int) -> Int[np.ndarray,
     """
     order = np.random.default_rng(seed).permutation(len(rows))
     _, first = np.unique(rows.groups()[order], return_index=True)
-    return np.sort(order[np.sort(first)[:n_landmarks]])
+    different = order[np.sort(first)]
+    found = [different[:0]]
+    for place in rows.layout.of_many_values:
+        _, own, counts = np.unique(
+            rows.codes[different, place], return_index=True, return_counts=True
+        )
+        most = n_landmarks // 2 // len(rows.layout.of_many_values)
+        found.append(different[own[np.argsort(-counts, kind="stable")][:most]])
+    chosen = np.unique(np.concatenate(found))
+    others = different[~np.isin(different, chosen)][: max(n_landmarks - len(chosen), 0)]
+    return np.sort(np.concatenate([chosen, others]))

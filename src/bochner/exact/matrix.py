@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bochner.exact.columns import Category, Columns
+from bochner.exact.columns import Category, Columns, ManyValues
 from bochner.exact.rows import Layout, Rows
 from bochner.system.saving import ModelFileError
 from bochner.system.taking import named
@@ -24,6 +24,8 @@ class MatrixColumns:
         sources: the columns of the matrix that each column of the table is made of. One is a number; two or more are
             the dummies of a category, whose value is the place of the largest of them as text, or "rest" where all are
             zero. A number that is NaN is missing, and so is a category with a dummy that is.
+        coded: those columns of the matrix that number the values of a category of many, each the last of its source,
+            whose other columns are left aside.
         columns: the encoding of the table.
 
     Example:
@@ -39,14 +41,20 @@ class MatrixColumns:
 
     sources: tuple[tuple[int, ...], ...]
     columns: Columns
+    coded: tuple[int, ...] = ()
 
     @classmethod
     def learn(
-        cls, X: Float[np.ndarray, "n d"], sources: Sequence[Sequence[int]]
+        cls,
+        X: Float[np.ndarray, "n d"],
+        sources: Sequence[Sequence[int]],
+        coded: Sequence[int] = (),
     ) -> "MatrixColumns":
         """Learn from training rows."""
         kept = tuple(tuple(int(place) for place in source) for source in sources)
-        return cls(kept, Columns.learn(_values(np.asarray(X, np.float64), kept)))
+        of_many = [place for place, source in enumerate(kept) if source[-1] in coded]
+        values = _values(np.asarray(X, np.float64), kept, coded)
+        return cls(kept, Columns.learn(values, of_many), tuple(coded))
 
     def __call__(self, X: Float[np.ndarray, "n d"]) -> Rows:
         """Encode rows of the matrix."""
@@ -54,7 +62,7 @@ class MatrixColumns:
         if not self.sources:  # the number of rows is not lost where no column says it
             empty = np.zeros((len(X), 0))
             return Rows(empty, empty, empty.astype(np.int64), self.columns([]).layout)
-        return self.columns(_values(X, self.sources))
+        return self.columns(_values(X, self.sources, self.coded))
 
     @property
     def layout(self) -> Layout:
@@ -64,16 +72,19 @@ class MatrixColumns:
 
     def to_json(self) -> dict[str, Any]:
         """Give what was learned as plain values."""
-        return {
+        stored = {
             "sources": [list(source) for source in self.sources],
             "columns": self.columns.to_json(),
         }
+        return stored | ({"coded": list(self.coded)} if self.coded else {})
 
     @classmethod
     def from_json(cls, stored: Any, n_columns: int) -> "MatrixColumns":
         """Make the encoding of a matrix of so many columns from plain values, all of which are checked."""
-        stored = named(stored, {"sources", "columns"}, "an encoding")
-        sources = stored["sources"]
+        if isinstance(stored, dict):  # those without such columns lack it
+            stored = {"coded": [], **stored}
+        stored = named(stored, {"sources", "columns", "coded"}, "an encoding")
+        sources, coded = stored["sources"], stored["coded"]
         if not isinstance(sources, list) or not all(
             isinstance(one, list) and one for one in sources
         ):
@@ -88,15 +99,27 @@ class MatrixColumns:
             raise ModelFileError(
                 f"it has {len(sources)} sources for {len(columns.columns)} encoded columns."
             )
+        of_many = [
+            source[-1]
+            for source, column in zip(sources, columns.columns, strict=True)
+            if isinstance(column, ManyValues)
+        ]
+        if coded != of_many:
+            raise ModelFileError("its columns of many values are not those that it says.")
         for source, column in zip(sources, columns.columns, strict=True):
-            if (len(source) > 1) != isinstance(column, Category):
+            if source[-1] not in coded and (len(source) > 1) != isinstance(column, Category):
                 raise ModelFileError("one of its columns is encoded as another type than it has.")
-        return cls(tuple(map(tuple, sources)), columns)
+        return cls(tuple(map(tuple, sources)), columns, tuple(coded))
 
 
-def _values(X: np.ndarray, sources: tuple[tuple[int, ...], ...]) -> list[np.ndarray]:
+def _values(
+    X: np.ndarray, sources: tuple[tuple[int, ...], ...], coded: Sequence[int]
+) -> list[np.ndarray]:
     return [
-        X[:, source[0]] if len(source) == 1 else _category(X[:, list(source)]) for source in sources
+        X[:, source[-1]]
+        if len(source) == 1 or source[-1] in coded
+        else _category(X[:, list(source)])
+        for source in sources
     ]
 
 

@@ -8,7 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 MOST_CODES = 64
-"""Of one column."""
+"""Of one column, unless it is a category of many values."""
+MOST_VALUES = 2**14 - 1
+"""Of a category of many values, whose codes therefore have 14 bits."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Layout:
     Attributes:
         number_axes: the axis of each standardized number; a category has several numbers, one a value.
         rank_axes: the axis of each rank.
-        code_axes: the axis of each code.
+        code_axes: the axis of each code. A category of many values has a code alone, and no numbers.
         columns: the column of each axis, counted from zero.
     """
 
@@ -33,6 +35,24 @@ class Layout:
     def n_axes(self) -> int:
         """Count the axes."""
         return len(self.columns)
+
+    @property
+    def of_many_values(self) -> tuple[int, ...]:
+        """The places of codes of categories of many values."""
+        numbers = {*self.number_axes}
+        return tuple(place for place, axis in enumerate(self.code_axes) if axis not in numbers)
+
+    @property
+    def largest_codes(self) -> np.ndarray:
+        """The largest code that each column of codes may have."""
+        many = self.of_many_values
+        places = range(len(self.code_axes))
+        return np.array([MOST_VALUES if one in many else MOST_CODES - 1 for one in places], int)
+
+    @property
+    def type_of_codes(self) -> type[np.unsignedinteger]:
+        """The type in which files hold codes."""
+        return np.uint16 if self.of_many_values else np.uint8
 
     def of_columns(self, columns: Sequence[int | str]) -> tuple["Layout", list[np.ndarray]]:
         """Give the layout of some columns alone, and the places of their numbers, ranks and codes."""
@@ -91,6 +111,12 @@ class Rows:
             return self
         layout, (numbers, ranks, codes) = self.layout.of_columns(columns)
         return Rows(self.numbers[:, numbers], self.ranks[:, ranks], self.codes[:, codes], layout)
+
+    @property
+    def n_directions(self) -> int:
+        """Count what a plane has a slope for: numbers, and values that rows have of categories of many."""
+        many = [len(np.unique(self.codes[:, place])) for place in self.layout.of_many_values]
+        return self.numbers.shape[1] + sum(many)
 
     def groups(self) -> Int[np.ndarray, " n"]:
         """Number the groups of rows that are equal in all columns."""

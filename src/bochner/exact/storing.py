@@ -18,7 +18,7 @@ from bochner.exact.landmark_classes import LandmarkClassProcesses
 from bochner.exact.landmarks import LandmarkProcess, Landmarks
 from bochner.exact.parts import Kind, Part
 from bochner.exact.process import Process
-from bochner.exact.rows import MOST_CODES, Layout, Rows
+from bochner.exact.rows import Layout, Rows
 from bochner.exact.stored_arrays import (
     StoredArrays,
     matrix_to_stored,
@@ -224,7 +224,7 @@ class _Writer:
                 arrays, counts = matrix_to_stored(f"row.{place}.{field}", getattr(rows, field))
                 described[field] = counts
                 self.arrays |= arrays
-            self.arrays[f"row.{place}.codes"] = rows.codes.astype(np.uint8)
+            self.arrays[f"row.{place}.codes"] = rows.codes.astype(rows.layout.type_of_codes)
             return described
 
         contents = (rows.numbers.tobytes(), rows.ranks.tobytes(), rows.codes.tobytes())
@@ -379,8 +379,8 @@ class _Reader:
         shape = self.arrays.shape(f"{name}.codes")
         n = shape[0] if shape else 0
         self._count(0, n)
-        codes = self.arrays.array(f"{name}.codes", np.uint8, (n, len(layout.code_axes)))
-        if np.max(codes, initial=0) >= MOST_CODES:
+        codes = self.arrays.array(f"{name}.codes", layout.type_of_codes, (n, len(layout.code_axes)))
+        if np.any(np.max(codes, axis=0, initial=0) > layout.largest_codes):
             raise ModelFileError(f"{name}.codes holds codes that no encoding gives.")
         found = {}
         for field, of_field in (("numbers", layout.number_axes), ("ranks", layout.rank_axes)):

@@ -78,7 +78,7 @@ class TableColumn:
         out, but for categories.
         """
         if isinstance(self.encoding, Category):
-            own = np.eye(len(self.places))
+            own = self.encoding.each()
             return self._decoded(own), own
         own = self.of(X)
         present = own[~self._missing(own)]
@@ -103,6 +103,10 @@ class TableColumn:
 
     def _decoded(self, own: np.ndarray) -> np.ndarray:
         if isinstance(self.encoding, Category):
+            if self.encoding.others:
+                known = [*self.encoding.values, *self.encoding.others, ANOTHER, None]
+                place = np.where(np.isnan(own[:, -1]), len(known) - 1, own[:, -1])
+                return np.array(known, dtype=object)[place.astype(np.int64)]
             names = [*self.encoding.values, *[ANOTHER] * self.encoding.has_rest]
             names += [None] * self.encoding.has_indicator
             place = np.where(own.any(axis=1), own.argmax(axis=1), len(names))

@@ -13,10 +13,17 @@ _MIN_ROWS_TO_VALIDATE = 200
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """Names for messages: of the columns of the matrix, and of the target."""
+    """What the columns of a matrix are called in messages, and the target, and which of them are no quantities.
+
+    Attributes:
+        columns: names of the columns.
+        target: name of the target.
+        coded: columns that number the values of a category of many.
+    """
 
     columns: tuple[str, ...] = ()
     target: str | None = None
+    coded: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -41,6 +41,7 @@ _SCALING_NAMES = {
     f"{kind}.{field.name}"
     for kind, scaling in (("input", InputScaling), ("target", TargetScaling))
     for field in dataclasses.fields(scaling)
+    if field.name != "effects"
 }
 _CLIPPED_WITHOUT_A_CHOICE = 10
 """Layers from which on gradients were clipped before there was a setting."""
@@ -48,6 +49,7 @@ _CLIPPED_WITHOUT_A_CHOICE = 10
 _MAY_BE_NONE = {"max_steps", "max_seconds"}
 _HARMLESS = 10_000
 _LIMITS = {"n_layers": 1_000, "n_members": 1_000, "n_mc_predict": 100_000}
+_EFFECTS = "input.effects."
 _SCALING = TypeVar("_SCALING", InputScaling, TargetScaling)
 
 
@@ -57,8 +59,10 @@ def deep_to_stored(fit: DeepFit) -> tuple[dict[str, np.ndarray], dict[str, Any]]
     check_storable(config)
     arrays = named_arrays("model", fit.model)
     for kind, scaling in (("input", fit.input_scaling), ("target", fit.target_scaling)):
-        for field in dataclasses.fields(scaling):
-            arrays[f"{kind}.{field.name}"] = np.asarray(getattr(scaling, field.name), np.float64)
+        for name in _fields(type(scaling)):
+            arrays[f"{kind}.{name}"] = np.asarray(getattr(scaling, name), np.float64)
+    for place, table in fit.input_scaling.effects.items():
+        arrays[f"{_EFFECTS}{place}"] = np.ascontiguousarray(table[0])  # folds are for the fit alone
     described = {
         "config": config,
         "n_steps": fit.n_steps,
@@ -83,6 +87,8 @@ def deep_from_stored(
     except ValueError as error:
         raise ModelFileError(f"its likelihood does not fit its task: {error}") from error
     input_scaling = _scaling_from(arrays, "input", InputScaling)
+    effects = _effects_from(arrays, len(input_scaling.center))
+    input_scaling = dataclasses.replace(input_scaling, effects=effects)
     target_scaling = _scaling_from(arrays, "target", TargetScaling)
     if len(target_scaling.center) != task.n_columns:
         raise ModelFileError(
@@ -176,17 +182,36 @@ _IN_RANGE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 def _scaling_from(arrays: Mapping[str, np.ndarray], kind: str, scaling: type[_SCALING]) -> _SCALING:
     found: dict[str, np.ndarray] = {}
-    for field in dataclasses.fields(scaling):
-        name = f"{kind}.{field.name}"
+    for field in _fields(scaling):
+        name = f"{kind}.{field}"
         array = _array_of(arrays, name)
         if array.dtype != np.float64 or array.ndim != 1 or len(array) == 0:
             raise ModelFileError(f"{name} must be a vector of float64.")
-        if not np.all(_IN_RANGE[field.name](array)):
+        if not np.all(_IN_RANGE[field](array)):
             raise ModelFileError(f"{name} holds values out of range.")
-        found[field.name] = array
+        found[field] = array
     if len({len(array) for array in found.values()}) > 1:
         raise ModelFileError(f"the arrays of {kind!r} differ in length.")
-    return scaling(**found)
+    return scaling(*(found[field] for field in _fields(scaling)))  # pyright: ignore[reportArgumentType]
+
+
+def _fields(scaling: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(scaling) if field.name in _IN_RANGE]
+
+
+def _effects_from(arrays: Mapping[str, np.ndarray], d_in: int) -> dict[int, np.ndarray]:
+    found = {}
+    for name in sorted(name for name in arrays if name.startswith(_EFFECTS)):
+        place = name.removeprefix(_EFFECTS)
+        if not place.isdecimal() or not place.isascii() or f"{int(place)}" != place:
+            raise ModelFileError(f"{name} belongs to no column.")
+        array = _array_of(arrays, name)
+        if array.dtype != np.float64 or array.ndim != 1 or not np.all(np.isfinite(array)):
+            raise ModelFileError(f"{name} must be a vector of finite float64.")
+        if int(place) >= d_in:
+            raise ModelFileError(f"{name} belongs to none of {d_in} columns.")
+        found[int(place)] = array[None, :]
+    return found
 
 
 def _model_from(arrays: Mapping[str, np.ndarray], spec: ModelSpec) -> Any:
@@ -202,7 +227,8 @@ def _model_from(arrays: Mapping[str, np.ndarray], spec: ModelSpec) -> Any:
     dtype = jax.dtypes.canonicalize_dtype(np.float64).name
     settings = tuple(getattr(spec.config, name) for name in _STRUCTURE)
     names, leaves, structure = _structure(settings, spec.d_in, spec.n_outputs, dtype)
-    other = arrays.keys() - _SCALING_NAMES - set(names)
+    effects = {name for name in arrays if name.startswith(_EFFECTS)}
+    other = arrays.keys() - _SCALING_NAMES - effects - set(names)
     if other:
         raise ModelFileError(f"it holds arrays that do not belong to it: {listed(other)}.")
     values = [_leaf_from(arrays, *each) for each in zip(names, leaves, strict=True)]

@@ -23,6 +23,7 @@ from bochner.fitting.validation import DEPTHS, Judged, OwnRows, brief, mnll_of, 
 from bochner.gp.members import Members
 from bochner.gp.model import DeepGP
 from bochner.prediction.statistics import Posterior
+from bochner.rows.effects import learn_effects, with_effects
 from bochner.rows.pixels import table_for_batches
 from bochner.rows.scaling import BY_COLUMN, PREPROCESSINGS
 from bochner.rows.spool import Spool
@@ -139,10 +140,15 @@ def started(
 ) -> DeepFit:
     """Learn scaling, and start a model of a configuration, which is not trained yet."""
     asked.check_all_at_once(config, n_rows)
-    input_scaling = PREPROCESSINGS[config.preprocessing](rows.X)
     if config.preprocessing in BY_COLUMN:
         warn_of_rounding(rows.X, named.columns)
     target_scaling = task.learn_scaling(rows.Y, config.likelihood, named.target)
+    targets = np.asarray(task.scaled(target_scaling, rows.Y), np.float64)
+    if task.classification:
+        targets = np.equal(rows.Y, np.arange(rows.Y.max() + 1)).astype(np.float64)
+    effects = learn_effects(rows.X, named.coded, targets, rows.weights)
+    input_scaling = PREPROCESSINGS[config.preprocessing](with_effects(rows.X, effects, np))
+    input_scaling = dataclasses.replace(input_scaling, effects=effects)
     spec = ModelSpec(config, rows.X.shape[1], task.n_outputs)
     with asked.session.on_device():
         Y = task.scaled(target_scaling, rows.Y)

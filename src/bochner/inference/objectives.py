@@ -22,7 +22,7 @@ from bochner.inference.evidence import draw_probes, log_evidence
 from bochner.inference.last_layer import last_features, log_noise_variances, noise_weights
 from bochner.likelihoods import GAUSSIAN_NOISE
 from bochner.ops import sample_mean
-from bochner.rows.table import Table, Tables, TrainingData
+from bochner.rows.table import Table, Tables
 
 
 class AbstractObjective(eqx.Module):
@@ -48,12 +48,12 @@ class AbstractObjective(eqx.Module):
         """Refuse the settings of a deep model, a `Config`, that do not go with this."""
 
     def posterior(
-        self, model: DeepGP | Members, data: TrainingData, *, n_draws: int, key: PRNGKeyArray
+        self, model: DeepGP | Members, data: Any, *, n_draws: int, key: PRNGKeyArray
     ) -> DeepGP | Members:
-        """Give a trained model as it predicts; where draws of hidden layers are held, so many of each member."""
+        """Give a model as it predicts that was trained on `TrainingData`; of draws that are held so many a member."""
         return model
 
-    def calibrated(self, model: Any, data: TrainingData) -> DeepGP | Members:
+    def calibrated(self, model: Any, data: Any) -> DeepGP | Members:
         """Choose the widths of the predictions of what `posterior` gave by rows left out of it."""
         return model
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bochner.exact.folds import folds_of_groups
 from bochner.exact.kernels import Inputs
 from bochner.fitting.config import check_choice
 from bochner.fitting.deep_fit import DeepFit
@@ -26,7 +27,8 @@ from bochner.members.fitted import Fitted
 from bochner.members.kinds import SETTINGS
 from bochner.members.predictors import AbstractRegressor, SideBySide
 from bochner.members.stack import Stacked, fit_alone, fit_stack
-from bochner.members.training import Sources, Training
+from bochner.members.training import N_FOLDS, Sources, Training
+from bochner.rows.effects import in_folds
 from bochner.tables.encoding import Encoder
 
 AUTO = "auto"
@@ -74,7 +76,7 @@ class Form:
         """Names for messages."""
         names = self.names or tuple(f"column {i}" for i in range(d_in))
         if self.encoder is not None:
-            names = tuple(self.encoder.feature_names)
+            return Named(tuple(self.encoder.feature_names), self.target, self.encoder.coded)
         return Named(names, self.target)
 
 
@@ -175,14 +177,22 @@ def fit(
         named,
         form.inputs(rows.X.shape[1]),
     )
+    learned = rows
+    if named.coded:
+        # Of one text column alone all rows of a value are equal; they need not leave it together.
+        folds = folds_of_groups(np.arange(len(rows)), N_FOLDS, asked.seed)
+        if split is not None:
+            folds[kept] = training.folds
+        learned = dataclasses.replace(rows, X=in_folds(rows.X, named.coded, folds))
+        training = dataclasses.replace(training, rows=learned[kept])
     if isinstance(chosen, Deep):
         asked = dataclasses.replace(asked, deep=chosen)
         held_out = HeldOutRows(validation, split=split)
         if before is not None and before.alone is not None:
-            deep = go_on(asked, before.alone, rows, held_out=held_out)
+            deep = go_on(asked, before.alone, learned, held_out=held_out)
         else:
-            deep = fit_deep(asked, rows, task, held_out=held_out, named=named)
-        own, others = held_out.parts(deep.config, rows)
+            deep = fit_deep(asked, learned, task, held_out=held_out, named=named)
+        own, others = held_out.parts(deep.config, learned)
         judged = None
         if others is not None and not asked.together:
             seen = own[own.weights > 0]
@@ -218,7 +228,9 @@ def fit_first(members: Any, asked: Asked, rows: Rows, task: AbstractTask, form: 
     asked = dataclasses.replace(asked, deep=chosen, goes_on=True)
     named = form.named(rows.X.shape[1])
     _check_units(rows, named)
-    deep = fit_deep(asked, rows, task, named=named)
+    folds = folds_of_groups(np.arange(len(rows)), N_FOLDS, asked.seed)
+    learned = dataclasses.replace(rows, X=in_folds(rows.X, named.coded, folds))
+    deep = fit_deep(asked, learned, task, named=named)
     return fitted_alone(asked, deep, rows, form)
 
 
@@ -256,7 +268,9 @@ def fit_large(
     # The sample may hold a few of the rows held out, of so many that they teach a simple model nothing.
     sources = form.sources(sample.X.shape[1])
     few = sample[np.flatnonzero(sample.weights > 0)[:20_000]]
-    judged = Training(few, task, sources, asked, None, held_out, named) if held_out else None
+    judged = None
+    if held_out:
+        judged = Training(few, task, sources, asked, None, held_out, named)
     with asked.session.on_device():
         stacked = fit_deep_alone(asked, deep, judged)
     return _fitted(stacked, task, sample, asked, form)

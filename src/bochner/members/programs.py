@@ -13,6 +13,7 @@ from bochner.exact.matrix import MatrixColumns
 from bochner.exact.program import class_program, regression_program
 from bochner.fitting.deep_fit import DeepFit
 from bochner.prediction.statistics import Moments, Probabilities
+from bochner.rows.effects import with_effects
 from bochner.rows.scaling import InputScaling
 
 LawProgram = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
@@ -74,5 +75,6 @@ def _float32_scaling(scaling: InputScaling) -> Callable[[jax.Array], jax.Array]:
         scale=scale,
         knee=scaling.knee.astype(np.float32),
         limit=scaling.limit.astype(np.float32),
+        effects={},
     )
-    return lambda X: rest(X - high[None, :])
+    return lambda X: rest(with_effects(X, scaling.effects, jnp) - high[None, :])

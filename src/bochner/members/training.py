@@ -73,7 +73,7 @@ class Training:
     @functools.cached_property
     def columns(self) -> MatrixColumns:
         """What models in the space of rows make of the matrix."""
-        return MatrixColumns.learn(self.rows.X, self.sources)
+        return MatrixColumns.learn(self.rows.X, self.sources, self.named.coded)
 
     @functools.cached_property
     def encoded(self) -> exact_rows.Rows:

@@ -95,12 +95,45 @@ def crps(y: Float[np.ndarray, " *rows"], samples: Float[np.ndarray, " *rows draw
         >>> crps(np.array([0.0]), np.array([[-1.0, 1.0]]))
         0.0
     """
+    return float(np.mean(crps_of_rows(y, samples)))
+
+
+def crps_of_rows(
+    y: Float[np.ndarray, " *rows"], samples: Float[np.ndarray, " *rows draws"]
+) -> Float[np.ndarray, " *rows"]:
+    """Estimate the continuous ranked probability score of each row.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.prediction.metrics import crps_of_rows
+        >>> crps_of_rows(np.array([0.0, 3.0]), np.array([[-1.0, 1.0], [-1.0, 1.0]])).tolist()
+        [0.0, 2.0]
+    """
     n = samples.shape[-1]
     error = np.mean(np.abs(samples - y[..., None]), axis=-1)
     ranked = np.sort(samples, axis=-1)
     factor = 2 * np.arange(1, n + 1) - n - 1
     half_spread = ranked @ factor / (n * (n - 1)) if n > 1 else 0.0
-    return float(np.mean(error - half_spread))
+    return error - half_spread
+
+
+def interval_score_of_rows(
+    y: Float[np.ndarray, " *rows"],
+    low: Float[np.ndarray, " *rows"],
+    high: Float[np.ndarray, " *rows"],
+    coverage: float,
+) -> Float[np.ndarray, " *rows"]:
+    """Compute the interval score of each row: width, and `2 / (1 - coverage)` times how far y is outside.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.prediction.metrics import interval_score_of_rows
+        >>> low, high = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
+        >>> interval_score_of_rows(np.array([0.0, 2.0]), low, high, coverage=0.5).tolist()
+        [2.0, 6.0]
+    """
+    outside = np.maximum(low - y, 0) + np.maximum(y - high, 0)
+    return high - low + 2 / (1 - coverage) * outside
 
 
 def brier(labels: Int[np.ndarray, " n"], probabilities: Float[np.ndarray, "n classes"]) -> float:

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bochner.rows.effects import Effects, with_effects
+
 _MAD_TO_DEVIATION = 1.4826
 _KNEE = 5.0
 _LONG_TAIL = 10.0
@@ -28,7 +30,8 @@ class InputScaling:
     """A map of each column: center, scale, compress, clip.
 
     With `z = (x - center) / scale`, values beyond the knee become `knee + log(1 + |z| - knee)` with the sign of z:
-    heavy tails keep their order, and wild values come near. Values beyond the limit then are clipped to it.
+    heavy tails keep their order, and wild values come near. Values beyond the limit then are clipped to it. Before all
+    that, numbers of a category's values become their effects.
 
     Example:
         >>> import numpy as np
@@ -43,6 +46,7 @@ class InputScaling:
     scale: Float[np.ndarray, " d_in"]
     knee: Float[np.ndarray, " d_in"]
     limit: Float[np.ndarray, " d_in"]
+    effects: Effects = dataclasses.field(default_factory=dict)
 
     def __call__(self, X: Any) -> Any:
         """Scale the rows of X; JAX arrays stay JAX arrays, so that the map can be differentiated."""
@@ -55,6 +59,7 @@ class InputScaling:
         return int(np.sum(np.any(beyond, axis=1)))
 
     def _compressed(self, X: Any, module: Any) -> Any:
+        X = with_effects(X, self.effects, module)
         scaled = (X - self.center[None, :]) / self.scale[None, :]
         beyond = module.maximum(module.abs(scaled) - self.knee[None, :], 0.0)
         # The clipped part carries the gradient at the center, where the sign is zero.

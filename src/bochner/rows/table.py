@@ -3,7 +3,7 @@
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -120,7 +120,6 @@ class AbstractSteps(ABC):
         """How many steps from `start` on take their rows from one table; None where all do."""
 
 
-@runtime_checkable
 class TrainingData(Protocol):
     """What training can learn from: a `Table` in memory, or rows on disk that come a part at a time."""
 

@@ -9,69 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
 
-from bochner.tables.casting import Kind, TableError, compute, convert, without_missing_words
+from bochner.tables.casting import Kind, compute
+from bochner.tables.category import Category
+from bochner.tables.column import AbstractColumn, check_finite, truth
 
-MOST_CATEGORIES = 25
-_IDENTIFIER_SHARE = 0.9
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000  # microseconds
 _WHEN_PARTS = ("time of day", "day of week", "day of year")
-
-
-class AbstractColumn(abc.ABC):
-    """An input column with what was learned of it."""
-
-    kind: ClassVar[Kind]
-    name: str
-
-    @classmethod
-    @abc.abstractmethod
-    def learn(cls, name: str, values: pa.ChunkedArray) -> "AbstractColumn | None":
-        """Learn from a sample of values of the kind's type; None where the column is of no use."""
-
-    @property
-    @abc.abstractmethod
-    def feature_names(self) -> list[str]:
-        """The names of the encoded columns."""
-
-    @property
-    @abc.abstractmethod
-    def knows_missing(self) -> bool:
-        """Whether the sample had missing values, so that the encoding tells them."""
-
-    @abc.abstractmethod
-    def encode(self, values: Any) -> np.ndarray:
-        """Encode values of the kind's type as a finite matrix, one column a feature."""
-
-    @abc.abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """Give what was learned as plain values."""
-
-    @classmethod
-    @abc.abstractmethod
-    def from_json(cls, name: str, stored: dict[str, Any]) -> "AbstractColumn":
-        """Make the column from plain values; `ValueError` where they are not such."""
-
-    def __call__(self, values: Any, row: int = 0) -> np.ndarray:
-        """Encode values of any type that can be read as the kind of the column, after `row` rows."""
-        place = f"column {self.name!r}"
-        values = convert(values, self.kind.value, place=place, first_row=row)
-        if self.kind is Kind.NUMBER:
-            _check_finite(values, place, row)
-        return self.encode(values)
-
-    def missing(self, values: Any) -> np.ndarray:
-        """Tell which values are missing."""
-        values = convert(values, self.kind.value, place=f"column {self.name!r}")
-        if self.kind is Kind.TEXT:
-            values = without_missing_words(values)
-        found = compute.is_null(values, nan_is_null=True)
-        return np.asarray(
-            found.to_numpy(zero_copy_only=False)
-            if isinstance(found, pa.Array)
-            else found.to_numpy()
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +44,7 @@ class Imputation:
         for median in medians:
             if type(median) not in (int, float) or not _is_finite(median):
                 raise ValueError(f"a median must be a finite number; got {median!r}.")
-        return cls(tuple(map(float, medians)), _truth(has_indicator, "has_indicator"))
+        return cls(tuple(map(float, medians)), truth(has_indicator, "has_indicator"))
 
     def __call__(self, matrix: np.ndarray) -> np.ndarray:
         """Fill the matrix, and add the indicator."""
@@ -169,7 +113,7 @@ class Number(AbstractMeasure):
 
     @classmethod
     def learn(cls, name: str, values: pa.ChunkedArray) -> "AbstractMeasure":  # noqa: D102
-        _check_finite(values, f"column {name!r}", 0)
+        check_finite(values, f"column {name!r}", 0)
         return super().learn(name, values)
 
     @classmethod
@@ -256,76 +200,6 @@ class Moment(AbstractColumn):
         return cls(name, tuple(parts), Imputation.from_json(stored, 1 + len(parts)))
 
 
-@dataclasses.dataclass(frozen=True)
-class Category(AbstractColumn):
-    """A column of text or categories, one-hot: frequent values, the rest as one, missing as its own.
-
-    A value not seen at fit counts as one of the rest, and as none of all where there is no rest.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    has_rest: bool
-    has_indicator: bool
-    kind: ClassVar[Kind] = Kind.TEXT
-
-    @classmethod
-    def learn(cls, name: str, values: pa.ChunkedArray) -> "Category | None":  # noqa: D102
-        values = without_missing_words(values)
-        present = values.drop_null()
-        n_distinct = len(present.unique())
-        if n_distinct > MOST_CATEGORIES and n_distinct > _IDENTIFIER_SHARE * len(present):
-            return None
-        frequent, has_rest = _frequent(present)
-        return cls(name, frequent, has_rest, has_indicator=values.null_count > 0)
-
-    @property
-    def knows_missing(self) -> bool:  # noqa: D102
-        return self.has_indicator
-
-    @property
-    def feature_names(self) -> list[str]:  # noqa: D102
-        names = [f"{self.name}={value}" for value in self.values]
-        rest = [f"{self.name} is another"] if self.has_rest else []
-        return [*names, *rest, *([f"{self.name} is missing"] if self.has_indicator else [])]
-
-    def encode(self, values: Any) -> np.ndarray:  # noqa: D102
-        values = without_missing_words(values)
-        # Not OneHotEncoder, which looks up text by Python's dictionaries; through Arrow it takes a quarter of the time.
-        found = compute.index_in(values, value_set=self._value_set)
-        width = len(self.feature_names)
-        nowhere = len(self.values) if self.has_rest else width  # one column more, left out below
-        place = found.fill_null(nowhere).to_numpy()
-        if self.has_indicator:
-            place = np.where(np.asarray(values.is_null()), width - 1, place)
-        encoded = np.zeros((len(values), width + 1))
-        encoded[np.arange(len(values)), place] = 1.0
-        return encoded[:, :width]
-
-    def to_json(self) -> dict[str, Any]:  # noqa: D102
-        return {
-            "values": list(self.values),
-            "has_rest": self.has_rest,
-            "has_indicator": self.has_indicator,
-        }
-
-    @classmethod
-    def from_json(cls, name: str, stored: dict[str, Any]) -> "Category":  # noqa: D102
-        values = stored["values"]
-        if not isinstance(values, list) or not all(_is_text(value) for value in values):
-            raise ValueError(f"`values` of column {name!r} must be a list of texts.")
-        if len(set(values)) < len(values) or len(values) > MOST_CATEGORIES:
-            raise ValueError(
-                f"`values` of column {name!r} must be at most {MOST_CATEGORIES} different texts."
-            )
-        has_rest = _truth(stored["has_rest"], "has_rest")
-        return cls(name, tuple(values), has_rest, _truth(stored["has_indicator"], "has_indicator"))
-
-    @functools.cached_property
-    def _value_set(self) -> pa.Array:
-        return pa.array(self.values, pa.string())
-
-
 COLUMNS: dict[str, type[AbstractColumn]] = {
     "number": Number,
     "boolean": Boolean,
@@ -337,33 +211,10 @@ COLUMNS: dict[str, type[AbstractColumn]] = {
 """The kinds of columns, by the name used in model files."""
 
 
-def _frequent(present: pa.ChunkedArray) -> tuple[tuple[str, ...], bool]:
-    """The values with a column of their own, in order, and whether there are more."""
-    if len(present) == 0:
-        return (), False
-    encoder = OneHotEncoder(max_categories=MOST_CATEGORIES, handle_unknown="infrequent_if_exist")
-    encoder.fit(np.array(present.to_pylist(), dtype=object)[:, None])
-    rare = encoder.infrequent_categories_[0]
-    rare = set() if rare is None else set(rare.tolist())
-    return tuple(value for value in encoder.categories_[0].tolist() if value not in rare), bool(
-        rare
-    )
-
-
 def _floats(values: Any) -> np.ndarray:
     """One column of float64, NaN where missing."""
     numbers = values.cast(pa.float64(), safe=False).fill_null(math.nan)
     return np.asarray(numbers.to_numpy(), np.float64).reshape(-1, 1)
-
-
-def _check_finite(numbers: Any, place: str, row: int) -> None:
-    infinite = compute.is_inf(numbers)
-    if compute.any(infinite).as_py():
-        n, first = compute.sum(infinite).as_py(), compute.index(infinite, True).as_py()
-        raise TableError(
-            f"{place} holds {n} infinite numbers, the first in row {row + first + 1}. Correct them, or leave the cells "
-            "empty."
-        )
 
 
 def _calendar(moments: Any) -> np.ndarray:
@@ -381,16 +232,3 @@ def _is_finite(value: int | float) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer beyond all floats
         return False
-
-
-def _is_text(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and value.encode() is not None
-    except UnicodeEncodeError:  # half of a surrogate pair, which Arrow cannot hold
-        return False
-
-
-def _truth(value: Any, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"`{name}` must be true or false; got {value!r}.")
-    return value

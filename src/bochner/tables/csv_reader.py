@@ -20,6 +20,8 @@ _CONVERSION = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (.*?): (invalid value '(.*)'|.*)",
     re.DOTALL,
 )
+_BEYOND = "after the last separator"
+"""What a column is called that has no name, since the header has none for it, and no values."""
 _RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns?, got (\d+)")
 _WIDER = {
     pa.null(): (
@@ -81,9 +83,16 @@ class CsvReader(AbstractReader):
             raise self._undecodable() from error
 
     def _header(self) -> list[str]:
-        with self._reader(None, {}) as reader:
-            check_width(len(reader.schema.names))
-            return unique_names(reader.schema.names)
+        alone = self._file.header if self._file.rows_trail or self._file.header_trails else None
+        with self._reader(None, {}, alone) as reader:
+            names = reader.schema.names
+        check_width(len(names))
+        return unique_names(names[:-1] if self._file.header_trails else names)
+
+    @property
+    def _fields(self) -> list[str]:
+        """What the fields of a row are called."""
+        return [*self._names, *[_BEYOND] * self._file.rows_trail] if self._names else []
 
     def _given(self, types: Mapping[str, pa.DataType]) -> tuple[pa.Schema, None]:
         chosen = [(name, _readable(types.get(name, pa.string()))) for name in self._names]
@@ -96,7 +105,7 @@ class CsvReader(AbstractReader):
                 return self._check(types)
             except pa.ArrowInvalid as error:
                 found = _CONVERSION.match(str(error))
-                if not found or "UTF8" in found[4]:
+                if not found or "UTF8" in found[4] or int(found[1]) == len(self._names):
                     raise
                 column = self._names[int(found[1])]
                 types = {**types, column: pa.string()} if types else self._widened()
@@ -111,7 +120,7 @@ class CsvReader(AbstractReader):
 
     def _schema(self, types: Mapping[str, pa.DataType]) -> pa.Schema:
         with self._reader(None, types) as reader:
-            return reader.schema
+            return pa.schema([field for field in reader.schema if field.name in self._names])
 
     def _widened(self) -> dict[str, pa.DataType]:
         """Start from the types of the first block and widen each until it holds all values of its column."""
@@ -136,6 +145,8 @@ class CsvReader(AbstractReader):
                         new = batch.slice(max(n_given - n_passed, 0))
                         n_passed += batch.num_rows
                         n_given = max(n_given, n_passed)
+                        if self._file.rows_trail:
+                            new = new.select(new.schema.names[:-1])
                         if new.num_rows:
                             yield new
                 self._check_closed(new)
@@ -144,19 +155,26 @@ class CsvReader(AbstractReader):
                 self._enlarge_blocks(error)
 
     def _reader(
-        self, columns: list[str] | None, types: Mapping[str, pa.DataType]
+        self,
+        columns: list[str] | None,
+        types: Mapping[str, pa.DataType],
+        header_alone: str | None = None,
     ) -> pyarrow.csv.CSVStreamingReader:
+        """Start to read all rows, or the header alone, given as text."""
+        if self._file.rows_trail and columns is not None:
+            columns = [*columns, _BEYOND]
+        alone = f"{header_alone}\n".encode(self._file.encoding) if header_alone else None
         while True:
             try:
                 return pyarrow.csv.open_csv(
-                    self._file.stream(),
+                    self._file.stream() if alone is None else pa.BufferReader(alone),
                     # One thread, since only then do errors name the row.
                     read_options=pyarrow.csv.ReadOptions(
                         use_threads=False,
                         block_size=self._block,
                         encoding=self._file.encoding,
-                        skip_rows=self._file.n_lines_before,
-                        column_names=self._names or None,
+                        skip_rows=0 if alone else self._file.n_lines_before,
+                        column_names=self._fields or None,
                         skip_rows_after_names=1 if self._names else 0,
                     ),
                     parse_options=pyarrow.csv.ParseOptions(
@@ -165,7 +183,7 @@ class CsvReader(AbstractReader):
                         invalid_row_handler=_comments_skipped,
                     ),
                     convert_options=pyarrow.csv.ConvertOptions(
-                        column_types=dict(types),
+                        column_types={**types, _BEYOND: pa.null()},
                         include_columns=columns,
                         null_values=self._missing,
                         strings_can_be_null=True,
@@ -209,7 +227,7 @@ class CsvReader(AbstractReader):
                 f"separator {self._file.separator!r} or quotation marks must be quoted."
             )
         if found := _CONVERSION.match(message):
-            column = self._names[int(found[1])]
+            column = self._fields[int(found[1])]
             where = f"column {column!r}" + (f", line {found[2]}" if found[2] else "")
             if "UTF8" in found[4]:
                 return self._undecodable()
@@ -229,7 +247,7 @@ class CsvReader(AbstractReader):
         )
 
 
-_WORDS = {"double": "a number", "int64": "an integer", "bool": "true or false"}
+_WORDS = {"double": "a number", "int64": "an integer", "bool": "true or false", "null": "nothing"}
 
 
 def _comments_skipped(row: Any) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import shlex
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -151,6 +152,21 @@ class Encoder:
         return tuple(places for own in self.sources_by_column for places in own)
 
     @functools.cached_property
+    def coded(self) -> tuple[int, ...]:
+        """The places of encoded columns that number the values of a category of many.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> from bochner.tables.encoding import Encoder
+            >>> cities = pa.table({"age": range(60), "city": [f"city {i % 30}" for i in range(60)]})
+            >>> encoder = Encoder.learn(cities)
+            >>> [encoder.feature_names[place] for place in encoder.coded]
+            ['city: number']
+        """
+        found = zip(self.columns, self.sources_by_column, strict=True)
+        return tuple(own[0][-1] for one, own in found if isinstance(one, Category) and one.others)
+
+    @functools.cached_property
     def sources_by_column(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """The sources that each input column has become."""
         found, start = [], 0
@@ -234,7 +250,7 @@ def _counts_rows(values: Any) -> bool:
 
 
 def _ignored(names: list[str]) -> str:
-    return f": `--ignore {','.join(names)}`"
+    return f": `{' '.join(f'--ignore {shlex.quote(name)}' for name in names)}`"
 
 
 def _warn(names: list[str], what: str) -> None:

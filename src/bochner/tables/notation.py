@@ -2,11 +2,13 @@
 
 import abc
 import dataclasses
+import re
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from bochner.tables.casting import compute, without_missing_words
+from bochner.tables.months import with_english_months
 
 SEPARATORS_OF_THOUSANDS = ("", ",", ".", " ", "'")
 _PERCENT = "%"
@@ -115,7 +117,7 @@ class Numbers(AbstractNotation):
 
 @dataclasses.dataclass(frozen=True)
 class Moments(AbstractNotation):
-    """Dates and time stamps written by a pattern of `strftime`.
+    """Dates and time stamps written by a pattern of `strftime`; names of months may be in other languages.
 
     Example:
         >>> import pyarrow as pa
@@ -144,8 +146,8 @@ class Moments(AbstractNotation):
             )
 
     def read(self, texts: Any) -> Any:  # noqa: D102
-        texts = without_missing_words(texts)
-        moments = compute.strptime(texts, format=self.pattern, unit="s", error_is_null=True)
+        texts = self.in_english(without_missing_words(texts))
+        moments = self.parsed(texts)
         # The parser lets dates through that do not exist, as the 31st of February, and years of two digits.
         again = compute.strftime(moments, format=self.pattern)
         same = compute.equal(_padded(again), _padded(texts))
@@ -153,6 +155,16 @@ class Moments(AbstractNotation):
             same = compute.and_(same, compute.match_substring_regex(texts, "[0-9]{2}$"))
         nothing = pa.scalar(None, moments.type)
         return compute.if_else(same, moments, nothing).cast(pa.timestamp("us"))
+
+    def in_english(self, texts: Any) -> Any:
+        """Write names of months as the pattern has them."""
+        if not {"%b", "%B"} & {*re.findall("%.", self.pattern)}:
+            return texts
+        return with_english_months(texts, short="%b" in self.pattern)
+
+    def parsed(self, texts: Any) -> Any:
+        """Parse texts in English, by a look that lets more through than it should."""
+        return compute.strptime(texts, format=self.pattern, unit="s", error_is_null=True)
 
 
 NOTATIONS: dict[str, type[AbstractNotation]] = {"numbers": Numbers, "moments": Moments}

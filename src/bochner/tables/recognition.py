@@ -157,9 +157,7 @@ class _Column:
             patterns = [self._asked.date_format]
         elif 2 * _n_true(_matches(values, "[0-9].*[-/., ].*[0-9]")) < len(values):
             patterns = []
-        dates = [
-            Moments(False, pattern) for pattern in patterns if _parses(values[:_TRIED], pattern)
-        ]
+        dates = [one for one in (Moments(False, own) for own in patterns) if _may_fit(one, values)]
         return [*numbers, *(one for one in dates if 2 * one.read(values).null_count <= len(values))]
 
     def settles(self, kind: type[AbstractNotation]) -> bool | None:
@@ -214,7 +212,8 @@ class _Column:
         """Warn where cells could be read in another way."""
         for other in self._best if others is None else others:
             if isinstance(notation, Moments) and isinstance(other, Moments):
-                if other.pattern != notation.pattern:
+                # Months in full and in short are the same months.
+                if other.pattern.replace("%B", "%b") != notation.pattern.replace("%B", "%b"):
                     _warn(
                         f"column {self.name!r}: its dates are read by {notation.pattern}, but could be by "
                         f"{other.pattern}. `--date-format` settles it, in Python `open_table(path, date_format=...)`."
@@ -259,10 +258,10 @@ def _unit_of(units: Any) -> str:
     return "" if unit == "%" and found[unit] < bare else unit
 
 
-def _parses(values: Any, pattern: str) -> bool:
-    """Whether a pattern may fit any of some values, by a look that lets more through than it should."""
-    found = compute.strptime(values, format=pattern, unit="s", error_is_null=True)
-    return found.null_count < len(values)
+def _may_fit(moments: Moments, values: Any) -> bool:
+    """Whether a pattern may fit any of the first values."""
+    found = moments.parsed(moments.in_english(values.slice(0, _TRIED)))
+    return found.null_count < len(found)
 
 
 def _is_european(notation: AbstractNotation) -> bool:

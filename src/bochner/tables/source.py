@@ -18,12 +18,14 @@ import pyarrow.dataset
 from bochner.tables.array_reader import ArrayReader
 from bochner.tables.casting import Kind, TableError, compute, convert, find_kind
 from bochner.tables.csv_reader import CsvReader
+from bochner.tables.json_reader import is_json, json_reader
 from bochner.tables.memory_reader import DatasetReader, MemoryReader, frame_to_arrow
 from bochner.tables.parquet_reader import ParquetFolder, ParquetReader
 from bochner.tables.readers import (
     BYTES_OF_A_BATCH,
     ROWS_OF_A_BATCH,
     AbstractReader,
+    check_width,
     errors_in_words,
 )
 from bochner.tables.reading import Reading
@@ -62,6 +64,7 @@ class TableSource:
         self.name = name
         self._reader = reader
         names = reader.schema.names
+        check_width(len(names))
         repeated = sorted(name for name, n in Counter(names).items() if n > 1)
         if repeated:
             raise TableError(
@@ -161,10 +164,10 @@ def open_table(
     agrees. A fitted model reads further tables in the same way.
 
     Args:
-        source: the path of a CSV file (plain or gzip), a Parquet file, a folder of Parquet files, a Feather, `.npz` or
-            `.npy` file, or of a pipe that gives one; "-" for CSV (or one of the other files) from standard input; a
-            pandas, Polars or Arrow table; or an Arrow dataset. The content decides what a file is, whatever its name. A
-            CSV file is read once in full here, to settle its types and count its rows.
+        source: the path of a CSV file (plain or gzip), a Parquet file, a folder of Parquet files, a Feather, JSON,
+            `.npz` or `.npy` file, or of a pipe that gives one; "-" for CSV (or one of the other files) from standard
+            input; a pandas, Polars or Arrow table; or an Arrow dataset. The content decides what a file is, whatever
+            its name. A CSV file is read once in full here, to settle its types and count its rows.
         sep: what stands between the fields of a CSV file.
         encoding: of its text, such as `"latin-1"`.
         decimal: mark before decimals, "." or ",".
@@ -262,13 +265,15 @@ def _file_reader(
     if path.is_dir():
         return ParquetFolder(path)
     with path.open("rb") as file:
-        start = file.read(8)
+        start = file.read(64)
     if start.startswith(b"PAR1"):
         return ParquetReader(path)
     if start.startswith(b"ARROW1"):
         return DatasetReader(pyarrow.dataset.dataset(path, format="ipc"))
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")):
         return ArrayReader(path)
+    if is_json(start):
+        return json_reader(path)
     expected = _EXPECTED_STARTS.get(path.suffix.lower())
     if expected is not None:
         raise TableError(

@@ -55,6 +55,9 @@ class TextFile:
         separator: between fields.
         n_lines_before: lines before the header.
         header_alone: whether no line follows it.
+        header: its line.
+        rows_trail: whether rows end with a separator more than the header has.
+        header_trails: whether the header ends with a separator more than rows have.
     """
 
     def __init__(self, path: Path, reading: Reading):
@@ -72,6 +75,11 @@ class TextFile:
         asked = reading.sep if reading.sep and reading.sep in lines[0] else None
         self.separator = asked or (found[1] if found else _separator(lines[:_LINES_COMPARED]))
         self.header_alone = len(lines) == 1 and len(head) < _HEAD
+        self.header = lines[0]
+        more = _more_fields(lines[:_LINES_COMPARED], self.separator)
+        ends = [line.rstrip(" ").endswith(self.separator) for line in lines[:_LINES_COMPARED]]
+        self.rows_trail = more == {1} and all(ends[1:])
+        self.header_trails = more == {-1} and ends[0]
 
     def stream(self) -> pa.NativeFile:
         """Open the bytes from the start."""
@@ -153,8 +161,8 @@ def _check_is_rows(head: bytes) -> None:
     text = head.lstrip(codecs.BOM_UTF8).lstrip()
     if text.startswith((b"[", b"{")) and re.match(rb'[\[{]\s*[\[{"]', text):
         raise TableError(
-            "this is JSON, which is not read. Save the table as CSV or Parquet; in Python, hand in a frame, such as "
-            "`pandas.read_json(path)`."
+            "this is JSON that is compressed or in another encoding than UTF-8. Write it again without, or save the "
+            "table as CSV or Parquet."
         )
     n_controls = len(head) - len(head.translate(None, _CONTROLS))
     if _marked(head) is None and n_controls > _MOST_CONTROLS * len(head):
@@ -194,6 +202,13 @@ def _separator(lines: list[str]) -> str:
         return (round(same, 1), header[mark])
 
     return max(found, key=fitness)
+
+
+def _more_fields(lines: list[str], separator: str) -> set[int]:
+    """Tell how many fields rows have more than the header; the last line may be cut short."""
+    n_header = _QUOTED.sub("", lines[0]).count(separator)
+    rows = [line for line in (lines[1:-1] or lines[1:]) if line.strip()]
+    return {_QUOTED.sub("", line).count(separator) - n_header for line in rows}
 
 
 def _counts(line: str) -> dict[str, int]:

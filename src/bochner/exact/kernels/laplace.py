@@ -16,6 +16,7 @@ from bochner.exact.kernels.base import (
     start_of_lengthscales,
     sums_by_axis,
 )
+from bochner.exact.kernels.many_values import draw_masks, sum_where_equal, walsh
 from bochner.exact.rows import MOST_CODES, Layout, Rows
 
 _BLOCK = 64
@@ -64,7 +65,11 @@ class Laplace(AbstractStationary):
             by_rank = _weighted_distances(W, A.ranks)
             by_code = np.zeros(A.codes.shape[1])
             total = float(W.sum())
+            many = A.layout.of_many_values
             for j in range(A.codes.shape[1]):
+                if j in many:
+                    by_code[j] = total - sum_where_equal(W, A.codes[:, j])
+                    continue
                 onehot = (A.codes[:, [j]] == np.unique(A.codes[:, j])).astype(np.float64)
                 by_code[j] = total - float(np.sum(onehot * (W @ onehot)))
             n, layout = len(rates), A.layout
@@ -76,7 +81,7 @@ class Laplace(AbstractStationary):
 
     def features(self, v, layout: Layout, n: int) -> Features:  # noqa: D102
         seen, rates = self.seen(layout), np.exp(-v[1:])
-        scale = rates[list(seen.rank_axes)][None]
+        scale, many = rates[list(seen.rank_axes)][None], seen.of_many_values
 
         def scaled(A: Rows) -> Any:
             return A.of_columns(self.columns).ranks * scale
@@ -84,12 +89,17 @@ class Laplace(AbstractStationary):
         smooth = of_cosines(v, scaled, scale.shape[1], np.random.Generator.standard_cauchy, n)
 
         def draw(rng: np.random.Generator) -> Any:
-            return smooth.draw(rng), [_signs(rng, rates[axis], n) for axis in seen.code_axes]
+            signs = [
+                _masks(rng, rates[axis], n) if place in many else _signs(rng, rates[axis], n)
+                for place, axis in enumerate(seen.code_axes)
+            ]
+            return smooth.draw(rng), signs
 
         def at(A: Rows, drawn: Any) -> Any:
             found, codes = smooth.at(A, drawn[0]), A.of_columns(self.columns).codes
-            for j, signs in enumerate(drawn[1]):
-                found = found * A.xp.asarray(signs)[codes[:, j]]
+            for j, own in enumerate(drawn[1]):
+                signs = walsh(codes[:, j], own) if j in many else A.xp.asarray(own)[codes[:, j]]
+                found = found * signs
             return found
 
         return Features(draw, at)
@@ -108,6 +118,11 @@ def _signs(rng: np.random.Generator, rate: float, n: int) -> np.ndarray:
     """
     signs = 2 * rng.integers(0, 2, size=(MOST_CODES, n), dtype=np.int8) - 1
     return np.where(rng.uniform(size=(1, n)) < np.exp(-rate), signs[:1], signs)
+
+
+def _masks(rng: np.random.Generator, rate: float, n: int) -> np.ndarray:
+    """Draw the same for a category of many values: a mask of zero gives all values one sign."""
+    return np.where(rng.uniform(size=(1, n)) < np.exp(-rate), 0, draw_masks(rng, n))
 
 
 def _weighted_distances(W, U) -> Float[np.ndarray, " ranks"]:

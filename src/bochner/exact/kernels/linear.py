@@ -18,11 +18,15 @@ from bochner.exact.kernels.base import (
     sums_by_axis,
 )
 from bochner.exact.kernels.inputs import Inputs
+from bochner.exact.kernels.many_values import draw_masks, sum_where_equal, walsh
 from bochner.exact.rows import Layout, Rows
 
 
 class Linear(AbstractOfColumns):
     """`k(x, x') = sum_j variance_j z_j z_j'`, with z_j the standardized column j.
+
+    A category of many values adds `variance_j` where x and x' have the same: an effect of each value, as with
+    indicators that are not centered. So a value never seen is as uncertain as it is before any data.
 
     Args:
         *columns: the columns it sees, by name or counted from zero; all where none is given.
@@ -44,28 +48,49 @@ class Linear(AbstractOfColumns):
 
     def covariance(self, v, A: Rows, B: Rows) -> Float[np.ndarray, "a b"]:  # noqa: D102
         A, B = A.of_columns(self.columns), B.of_columns(self.columns)
-        return (A.numbers * _variances(v, A.layout)[None]) @ B.numbers.T
+        K = (A.numbers * _variances(v, A.layout)[None]) @ B.numbers.T
+        for place in A.layout.of_many_values:
+            variance = np.exp(v)[A.layout.code_axes[place]]
+            K += variance * A.xp.equal(A.codes[:, place, None], B.codes[None, :, place])
+        return K
 
     def diagonal(self, v, A: Rows) -> Float[np.ndarray, " a"]:  # noqa: D102
         A = A.of_columns(self.columns)
-        return A.numbers**2 @ _variances(v, A.layout)
+        axes = [A.layout.code_axes[place] for place in A.layout.of_many_values]
+        return A.numbers**2 @ _variances(v, A.layout) + np.sum(np.exp(v)[axes])
 
     def with_pull_back(self, v, A: Rows) -> tuple[Float[np.ndarray, "a a"], PullBack]:  # noqa: D102
-        Z, layout = A.of_columns(self.columns).numbers, self.seen(A.layout)
+        own, layout = A.of_columns(self.columns), self.seen(A.layout)
+        Z = own.numbers
 
         def pull_back(G):
             slopes = np.sum(Z * (G @ Z), axis=0) * _variances(v, layout)
-            return sums_by_axis(slopes, layout.number_axes, len(v))
+            found = sums_by_axis(slopes, layout.number_axes, len(v))
+            for place in layout.of_many_values:
+                axis = layout.code_axes[place]
+                found[axis] = np.exp(v[axis]) * sum_where_equal(G, own.codes[:, place])
+            return found
 
         return self.covariance(v, A, A), pull_back
 
     def features(self, v, layout: Layout, n: int) -> Features:  # noqa: D102
-        deviations = _variances(v / 2, self.seen(layout))[:, None]
+        seen = self.seen(layout)
+        deviations = _variances(v / 2, seen)[:, None]
+        of_effects = [float(np.exp(v[seen.code_axes[place]] / 2)) for place in seen.of_many_values]
 
         def draw(rng: np.random.Generator) -> Any:
-            return deviations * rng.normal(size=(len(deviations), n))
+            slopes = deviations * rng.normal(size=(len(deviations), n))
+            effects = [own * rng.normal(size=(1, n)) for own in of_effects]
+            return slopes, [(effect, draw_masks(rng, n)) for effect in effects]
 
-        return Features(draw, lambda A, slopes: A.of_columns(self.columns).numbers @ slopes)
+        def at(A: Rows, drawn: Any) -> Any:
+            A, (slopes, effects) = A.of_columns(self.columns), drawn
+            found = A.numbers @ slopes
+            for place, (effect, masks) in zip(seen.of_many_values, effects, strict=True):
+                found = found + effect * walsh(A.codes[:, place], masks)
+            return found
+
+        return Features(draw, at)
 
 
 def _variances(v, layout: Layout) -> Float[np.ndarray, " numbers"]:

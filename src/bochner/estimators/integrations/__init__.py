@@ -1,0 +1,1 @@
+"""Other libraries' interfaces to fitted models, one file each."""
