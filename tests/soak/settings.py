@@ -90,7 +90,7 @@ def random_deep(r: random.Random) -> dict[str, Any]:
 
 
 _DEEP = {
-    "kernel": ["arccos0", "arccos1", "matern12", "matern32"],
+    "kernel": ["arccos2", "arccos1", "matern12", "matern32"],
     "ard": [True, False],
     "frequencies": ["independent", "orthogonal", "sparse"],
     "omega": ["prior-fixed", "var-fixed", "var-resampled"],
