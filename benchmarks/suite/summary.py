@@ -85,8 +85,9 @@ def in_short(found: Mapping[Key, Record]) -> list[str]:
         return ["There is no table yet that our default and another system have.\n"]
     n_tables, n_splits = len(ranking.tables), ranking.n_splits
     lines = [
-        f"Mean rank by log-likelihood on {n_tables} of {len(tables.NAMES)} tables ({n_splits} splits), and wins, ties "
-        "and losses of our default beyond two paired standard errors:",
+        f"Mean rank by log-likelihood on the {n_tables} of {len(tables.NAMES)} tables ({n_splits} splits) that all "
+        "ranked systems have so far; wins, ties and losses of our default beyond two paired standard errors, on tables "
+        "that both have:",
         "",
     ]
     rows = []

@@ -77,8 +77,9 @@ def test_the_table_of_folds_is_printed(call, days):
     words = ["cv", days, "--target", "price", "--folds", 2, "--members", "constant"]
     printed = call(*words, "--ignore", "id").output
     assert "Fold 2 of 2: 30 rows to learn from, 30 to judge by." in printed
-    assert "By rows left out at random" in printed
+    assert "2 folds, by rows left out at random" in printed
     assert "standard error" in printed
+    assert "…" not in printed  # it fits into 80 columns
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class Affine(AbstractFeatureMap):
         return AffineFeatures(self.log_scale)
 
     def trainable(self, *, theta, omega):
-        return Affine(theta)  # pyright: ignore[reportArgumentType]
+        return jax.tree.map(lambda _: theta, self)
 
 
 @pytest.fixture

@@ -60,6 +60,15 @@ def test_groups_are_held_out_as_a_whole():
     assert (len(outside), len(out)) == (12, 60)
 
 
+def test_few_groups_are_not_enough_to_judge_by():
+    many, some, few = (ByGroups(np.arange(6000) // size) for size in (5, 100, 500))
+    assert many.enough(600) == 600
+    assert some.enough(600) == 2000  # 20 of 60 groups
+    assert few.enough(600) == 2000  # a third of the rows: 4 of 12 groups
+    assert few.independent(few.held_out(few.enough(600), seed=0)) == 4
+    assert ByTime(np.arange(6000)).enough(600) == 600
+
+
 def test_the_latest_rows_are_held_out_in_time():
     moments = np.random.default_rng(0).permutation(300)
     settings = config(validation_fraction=0.2)

@@ -1,5 +1,7 @@
 """Members are judged by rows that they have not seen, and weighed by that."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -250,3 +252,13 @@ def test_classes_of_repeated_inputs_are_as_certain_as_new_rows_of_these_inputs()
     np.testing.assert_allclose(found, np.where(cells % 2, 0.85, 0.15), atol=0.25)
     entropy = -np.mean(p * np.log(p) + (1 - p) * np.log(1 - p))
     assert model.summary_["log_likelihood"] == pytest.approx(-entropy, abs=0.1)
+
+
+def test_few_groups_say_little_however_many_rows_they_have():
+    X, y = lines(60)
+    groups = np.repeat(np.arange(6), 10)
+    table = training(X, y)
+    apart = fit_stack(SIMPLE, dataclasses.replace(table, split=ByGroups(groups)))
+    assert apart.standings[0].weight > 0.02
+    rows = fit_stack(SIMPLE, dataclasses.replace(table, split=ByGroups(np.arange(60))))
+    assert apart.standings[0].weight > 3 * rows.standings[0].weight

@@ -65,7 +65,7 @@ def cv(
     help_all: HelpAll = False,
     **settings: Any,
 ) -> None:
-    """Fit to parts of TABLE, and judge each fit by the rows that it has not seen: metrics of each fold, mean and error.
+    """Fit to parts of TABLE, and judge each fit by the rows that it has not seen: metrics over the folds.
 
     Rows are parted at random, classes in equal shares; by --groups so that no group is in two folds; by --time so that
     each fold is later than all that was learned from. Fits are those of `fit` with the same settings. The standard
@@ -97,6 +97,7 @@ def cv(
         left_out = ignored if "groups" in told or group_column is None else [*ignored, group_column]
         model.fit(rows.take(train), column, ignore=left_out, **told)
         results.append({"rows": len(test), **model.evaluate(rows.take(test), column)})
+        note(f"Log-likelihood of these {-results[-1]['mnll']:.4g}.", quiet)
     _show(results, found_task, split, as_json)
 
 
@@ -156,14 +157,12 @@ def _show(results: list[dict[str, float]], task: str, split: Any, as_json: bool)
         return
     from rich.table import Table as RichTable
 
-    shown = RichTable("fold", title=f"By {judging}", title_justify="left")
-    for head in ("rows", *metrics):
-        shown.add_column(head.replace("_", " "), justify="right")
-    for number, one in enumerate(results, 1):
-        shown.add_row(str(number), *(in_words(one[name]) for name in ("rows", *metrics)))
-    shown.add_section()
-    shown.add_row("mean", "", *(in_words(mean[name]) for name in metrics))
-    shown.add_row("standard error", "", *(in_words(error[name]) for name in metrics))
+    shown = RichTable("", title=f"{len(results)} folds, by {judging}", title_justify="left")
+    for head in ("mean", "standard error", "least", "most"):
+        shown.add_column(head, justify="right")
+    for name, own in values.items():
+        columns = (mean[name], error[name], float(own.min()), float(own.max()))
+        shown.add_row(name.replace("_", " "), *(in_words(one) for one in columns))
     PlainConsole().print(shown)
 
 

@@ -12,6 +12,10 @@ from bochner.exact.sizes import whole_groups
 
 Numbers = Int[np.ndarray, " some"]
 
+_ENOUGH_GROUPS = 20
+"""Groups to judge by, where they are not more than this share of the rows."""
+_MOST_HELD_OUT = 1 / 3
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AbstractSplit(abc.ABC):
@@ -57,6 +61,14 @@ class AbstractSplit(abc.ABC):
             judged: the rows to judge by.
         """
 
+    def enough(self, n_rows: int) -> int:
+        """Say how many rows it takes to judge by, where so many would be enough if they left one by one."""
+        return n_rows
+
+    def independent(self, judged: Numbers) -> int:
+        """Count what is known of the judged rows apart from each other: rows, unless there is reason to say less."""
+        return len(judged)
+
     @abc.abstractmethod
     def folds(self, n_folds: int, seed: int) -> list[tuple[Numbers, Numbers]]:
         """Give rows to learn from and rows to test on, so many times."""
@@ -93,8 +105,17 @@ class ByGroups(AbstractSplit):
     def held_out(self, n_rows, seed):  # noqa: D102
         return whole_groups(self._numbers, n_rows, seed)[0]
 
+    def enough(self, n_rows):
+        """Say how many rows it takes to judge by: more, where so many were few groups; a third of all at most."""
+        n = len(self.values)
+        of_groups = _ENOUGH_GROUPS * n / (self._numbers.max() + 1)
+        return round(max(n_rows, min(of_groups, _MOST_HELD_OUT * n)))
+
     def groups(self, alike, judged):  # noqa: D102
         return self._numbers
+
+    def independent(self, judged):  # noqa: D102
+        return len(np.unique(self._numbers[judged]))
 
     def folds(self, n_folds, seed):  # noqa: D102
         fold = folds_of_groups(self._numbers, n_folds, seed)

@@ -125,8 +125,7 @@ def _has_time(training: Training) -> bool:
 def _weighed(found: list[Candidate], training: Training) -> Stacked:
     rows = training.judged_rows
     left_out = np.stack([_finite(one.left_out) for one in found], axis=1)
-    # As in the members, the size of all weights together says nothing.
-    weights = stack(left_out, rows.weights / np.mean(rows.weights))
+    weights = stack(left_out, training.judged_weights)
     kept = np.flatnonzero(weights)
     parts: Any = tuple(found[i].part for i in kept)
     if training.task.classification:

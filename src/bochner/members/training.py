@@ -104,12 +104,23 @@ class Training:
         wanted = round(n / N_FOLDS) if in_folds else min(round(_SHARE_HELD_OUT * n), _MOST_HELD_OUT)
         if self.split is None:
             return whole_groups(self.group_numbers, wanted, self.asked.seed)[0]
-        return self.split.held_out(wanted, self.asked.seed)
+        return self.split.held_out(self.split.enough(wanted), self.asked.seed)
 
     @functools.cached_property
     def judged_rows(self) -> Rows:
         """The rows that members are judged by."""
         return self.rows[self.judged] if self.given is None else self.given
+
+    @property
+    def judged_weights(self) -> Float[np.ndarray, " judged"]:
+        """How much each judged row says of which member is better; rows of a group say about the same.
+
+        The size of all weights together says nothing, as in the members.
+        """
+        weights = self.judged_rows.weights / np.mean(self.judged_rows.weights)
+        if self.split is None or self.given is not None:
+            return weights
+        return weights * (self.split.independent(self.judged) / len(weights))
 
     @functools.cached_property
     def folds(self) -> Int[np.ndarray, " n"]:
