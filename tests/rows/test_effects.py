@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner.rows.effects import in_folds, learn_effects, with_effects
+from bochner.rows.effects import folds_by_place, in_folds, learn_effects, with_effects
 from bochner.rows.scaling import robust
 
 
@@ -47,6 +47,17 @@ def test_a_row_of_the_fit_never_sees_its_own_target():
         means = np.array([y[others & (X[:, 1] == value)].mean() for value in range(50)])
         own = means[X[folds == fold, 1].astype(int)]
         assert np.corrcoef(own, seen[folds == fold])[0, 1] > 0.97
+
+
+@pytest.mark.parametrize("period", [1, 5, 8, 89, 144, 700, 1024])
+def test_folds_by_place_are_as_if_at_random(period):
+    places = np.arange(0, 5000 * period, period) + 10**9
+    folds = folds_by_place(places, 5)
+    counts = np.bincount(folds, minlength=5)
+    assert len(counts) == 5
+    assert np.all(np.abs(counts - 1000) < 130)  # four and a half deviations
+    runs = folds.reshape(-1, 5)  # as of rows of a value, at every so many places
+    assert abs(np.mean([len(set(run)) for run in runs]) - 5 * (1 - 0.8**5)) < 0.15
 
 
 @pytest.mark.parametrize("seed", range(3))
