@@ -41,12 +41,28 @@ def test_a_row_of_the_fit_never_sees_its_own_target():
     folds = np.arange(len(y)) % 5
     marked, weights = in_folds(X, [1], folds), np.ones(len(y))
     seen = with_effects(marked, learn_effects(marked, [1], y[:, None], weights), np)[:, 1]
-    # Rows of a fold see the means of the other folds, but for the shrinkage and the center, which are those of all.
+    # Rows of a fold see the means of the other folds; the shrinkage alone is that of all.
+    _, counts = np.unique(X[:, 1], return_counts=True)
+    centered = np.array([y[X[:, 1] == value].mean() for value in range(50)]) - y.mean()
+    of_all = learn_effects(X, [1], y[:, None], weights)[1][0]
+    ratio = np.median(counts * (centered / of_all - 1))
     for fold in range(5):
         others = folds != fold
-        means = np.array([y[others & (X[:, 1] == value)].mean() for value in range(50)])
-        own = means[X[folds == fold, 1].astype(int)]
-        assert np.corrcoef(own, seen[folds == fold])[0, 1] > 0.97
+        own = X[folds == fold, 1].astype(int)
+        counts, totals = np.array(
+            [
+                (np.sum(chosen), np.sum(y[chosen] - y[others].mean()))
+                for chosen in (others & (X[:, 1] == value) for value in range(50))
+            ]
+        ).T
+        np.testing.assert_allclose(seen[folds == fold], (totals / (counts + ratio))[own], rtol=1e-6)
+
+
+def test_there_are_no_more_folds_than_fractions():
+    X = np.full((1, 1), 7.0)
+    assert np.floor(in_folds(X, [0], np.array([14])))[0, 0] == 7
+    with pytest.raises(ValueError, match="there may be 15 folds; got 16"):
+        in_folds(X, [0], np.array([15]))
 
 
 @pytest.mark.parametrize("period", [1, 5, 8, 89, 144, 700, 1024])

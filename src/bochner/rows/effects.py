@@ -30,6 +30,8 @@ def in_folds(
         >>> in_folds(np.array([[7.0], [7.0]]), [0], np.array([0, 1])).tolist()
         [[7.0625], [7.125]]
     """
+    if np.max(folds, initial=0) >= _OF_ONE - 1:
+        raise ValueError(f"there may be {_OF_ONE - 1} folds; got {np.max(folds) + 1}.")
     X = X.copy()
     for place in columns:
         X[:, place] = np.floor(X[:, place]) + (1 + folds) / _OF_ONE
