@@ -20,7 +20,9 @@ from bochner import (
 )
 from bochner.cli import app
 from bochner.estimators.export import export
+from bochner.estimators.files import from_parts, to_parts
 from bochner.fitting import sources
+from bochner.system.saving import ModelFileError
 from bochner.tables import source
 
 N_CITIES, N_EACH = 60, 8
@@ -189,8 +191,21 @@ def test_deep_models_see_means_of_each_value_and_keep_them(frame, tmp_path):
     np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
     export(model, tmp_path / "deep.jax")
     program = jax.export.deserialize(bytearray((tmp_path / "deep.jax").read_bytes()))
-    X = np.float32(model.fitted_.encoder(pa.Table.from_pandas(rows)))
-    np.testing.assert_allclose(program.call(X)["mean"], model.predict(rows), rtol=1e-3)
+    X = model.fitted_.encoder(pa.Table.from_pandas(rows))
+    np.testing.assert_allclose(program.call(np.float32(X))["mean"], model.predict(rows), rtol=1e-3)
+    (place,) = model.fitted_.encoder.coded
+    check_effects_are_those_of_the_table(model, place)
+
+
+def check_effects_are_those_of_the_table(model, place):
+    """A file that lacks the means of a category, or has some for a column of numbers, is refused."""
+    arrays, header = to_parts(model)
+    name = f"input.effects.{place}"
+    less = {one: array for one, array in arrays.items() if one != name}
+    more = {**arrays, f"input.effects.{place + 1}": arrays[name]}
+    for changed in (less, more):
+        with pytest.raises(ModelFileError, match="means of values"):
+            from_parts(changed, header)
 
 
 def test_so_they_do_of_tables_larger_than_memory(frame, tmp_path, monkeypatch):
