@@ -22,6 +22,7 @@ from bochner.cli import app
 from bochner.estimators.export import export
 from bochner.estimators.files import from_parts, to_parts
 from bochner.fitting import sources
+from bochner.members.novelty import novelty
 from bochner.system.saving import ModelFileError
 from bochner.tables import source
 
@@ -194,6 +195,9 @@ def test_deep_models_see_means_of_each_value_and_keep_them(frame, tmp_path):
     X = model.fitted_.encoder(pa.Table.from_pandas(rows))
     np.testing.assert_allclose(program.call(np.float32(X))["mean"], model.predict(rows), rtol=1e-3)
     (place,) = model.fitted_.encoder.coded
+    missing, unknown = X.copy(), X.copy()
+    missing[:, place], unknown[:, place] = np.nan, 1e6
+    np.testing.assert_array_equal(novelty(model.fitted_, missing), novelty(model.fitted_, unknown))
     check_effects_are_those_of_the_table(model, place)
 
 
