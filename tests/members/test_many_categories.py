@@ -20,7 +20,11 @@ from bochner import (
 )
 from bochner.cli import app
 from bochner.estimators.export import export
+from bochner.estimators.files import from_parts, to_parts
 from bochner.fitting import sources
+from bochner.members.novelty import novelty
+from bochner.system.saving import ModelFileError
+from bochner.tables import source
 
 N_CITIES, N_EACH = 60, 8
 
@@ -188,8 +192,24 @@ def test_deep_models_see_means_of_each_value_and_keep_them(frame, tmp_path):
     np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
     export(model, tmp_path / "deep.jax")
     program = jax.export.deserialize(bytearray((tmp_path / "deep.jax").read_bytes()))
-    X = np.float32(model.fitted_.encoder(pa.Table.from_pandas(rows)))
-    np.testing.assert_allclose(program.call(X)["mean"], model.predict(rows), rtol=1e-3)
+    X = model.fitted_.encoder(pa.Table.from_pandas(rows))
+    np.testing.assert_allclose(program.call(np.float32(X))["mean"], model.predict(rows), rtol=1e-3)
+    (place,) = model.fitted_.encoder.coded
+    missing, unknown = X.copy(), X.copy()
+    missing[:, place], unknown[:, place] = np.nan, 1e6
+    np.testing.assert_array_equal(novelty(model.fitted_, missing), novelty(model.fitted_, unknown))
+    check_effects_are_those_of_the_table(model, place)
+
+
+def check_effects_are_those_of_the_table(model, place):
+    """A file that lacks the means of a category, or has some for a column of numbers, is refused."""
+    arrays, header = to_parts(model)
+    name = f"input.effects.{place}"
+    less = {one: array for one, array in arrays.items() if one != name}
+    more = {**arrays, f"input.effects.{place + 1}": arrays[name]}
+    for changed in (less, more):
+        with pytest.raises(ModelFileError, match="means of values"):
+            from_parts(changed, header)
 
 
 def test_so_they_do_of_tables_larger_than_memory(frame, tmp_path, monkeypatch):
@@ -197,6 +217,23 @@ def test_so_they_do_of_tables_larger_than_memory(frame, tmp_path, monkeypatch):
     pyarrow.parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet")
     model = DeepGPRegressor(SHORT, random_state=0).fit(tmp_path / "t.parquet", "y")
     check_deep(model, frame)
+
+
+@pytest.mark.parametrize("n_sampled", [450, 300])
+def test_of_tables_larger_than_memory_rows_see_no_target_of_their_own(n_sampled, monkeypatch):
+    monkeypatch.setattr(sources, "NUMBERS_IN_MEMORY", 100)
+    monkeypatch.setattr(sources, "_SAMPLE_ROWS", n_sampled)
+    monkeypatch.setattr(source, "BYTES_OF_A_BATCH", 1)  # each part alone
+    rng = np.random.default_rng(0)
+    effects, city = rng.normal(size=150), np.tile(np.arange(150), 9)
+    y = effects[city] + rng.normal(size=len(city))
+    x = rng.normal(size=len(city))
+    table = pd.DataFrame({"city": [f"city {i}" for i in city], "x": x, "y": y})
+    parts = pa.Table.from_pandas(table[:450]).to_batches(max_chunksize=70)
+    model = DeepGPRegressor(SHORT, random_state=0).fit(pa.Table.from_batches(parts), "y")
+    mean, std = model.predict(table[450:], return_std=True)
+    # Three rows a city: with a row's own target in the mean of its city, the variance is half of what it should be.
+    assert 0.85 < np.mean(std**2) / np.mean((y[450:] - mean) ** 2) < 1.2
 
 
 def test_folds_of_a_deep_member_are_judged_without_their_own_targets():

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bochner.rows.effects import in_folds, learn_effects, with_effects
+from bochner.rows.effects import folds_by_place, in_folds, learn_effects, with_effects
 from bochner.rows.scaling import robust
 
 
@@ -41,12 +41,39 @@ def test_a_row_of_the_fit_never_sees_its_own_target():
     folds = np.arange(len(y)) % 5
     marked, weights = in_folds(X, [1], folds), np.ones(len(y))
     seen = with_effects(marked, learn_effects(marked, [1], y[:, None], weights), np)[:, 1]
-    # Rows of a fold see the means of the other folds, but for the shrinkage and the center, which are those of all.
+    # Rows of a fold see the means of the other folds; the shrinkage alone is that of all.
+    _, counts = np.unique(X[:, 1], return_counts=True)
+    centered = np.array([y[X[:, 1] == value].mean() for value in range(50)]) - y.mean()
+    of_all = learn_effects(X, [1], y[:, None], weights)[1][0]
+    ratio = np.median(counts * (centered / of_all - 1))
     for fold in range(5):
         others = folds != fold
-        means = np.array([y[others & (X[:, 1] == value)].mean() for value in range(50)])
-        own = means[X[folds == fold, 1].astype(int)]
-        assert np.corrcoef(own, seen[folds == fold])[0, 1] > 0.97
+        own = X[folds == fold, 1].astype(int)
+        counts, totals = np.array(
+            [
+                (np.sum(chosen), np.sum(y[chosen] - y[others].mean()))
+                for chosen in (others & (X[:, 1] == value) for value in range(50))
+            ]
+        ).T
+        np.testing.assert_allclose(seen[folds == fold], (totals / (counts + ratio))[own], rtol=1e-6)
+
+
+def test_there_are_no_more_folds_than_fractions():
+    X = np.full((1, 1), 7.0)
+    assert np.floor(in_folds(X, [0], np.array([14])))[0, 0] == 7
+    with pytest.raises(ValueError, match="there may be 15 folds; got 16"):
+        in_folds(X, [0], np.array([15]))
+
+
+@pytest.mark.parametrize("period", [1, 5, 8, 89, 144, 700, 1024])
+def test_folds_by_place_are_as_if_at_random(period):
+    places = np.arange(0, 5000 * period, period) + 10**9
+    folds = folds_by_place(places, 5)
+    counts = np.bincount(folds, minlength=5)
+    assert len(counts) == 5
+    assert np.all(np.abs(counts - 1000) < 130)  # four and a half deviations
+    runs = folds.reshape(-1, 5)  # as of rows of a value, at every so many places
+    assert abs(np.mean([len(set(run)) for run in runs]) - 5 * (1 - 0.8**5)) < 0.15
 
 
 @pytest.mark.parametrize("seed", range(3))

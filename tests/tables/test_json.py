@@ -29,6 +29,16 @@ def rows(table):
     return pa.Table.from_batches(list(table.batches()), table.schema).to_pydict()
 
 
+@pytest.mark.parametrize(
+    "before", ["\ufeff", " " * 64, "\n" * 4095, "\ufeff" + "\r\n" * 5000], ids=len
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_byte_order_mark_and_blanks_may_come_first(tmp_path, before, indent):
+    for text in (json.dumps(ROWS, indent=indent), "\n".join(map(json.dumps, ROWS))):
+        (tmp_path / "a.json").write_text(before + text, encoding="utf-8")
+        assert rows(open_table(tmp_path / "a.json")) == EXPECTED
+
+
 @pytest.mark.parametrize("form", ["lines", "list", "pretty", "named otherwise"])
 def test_objects_are_rows(tmp_path, form):
     path = tmp_path / ("table.txt" if form == "named otherwise" else "table.json")

@@ -39,6 +39,10 @@ def test_the_sample_does_not_depend_on_the_batches(n, n_rows, cuts, seed):
     assert values == sampled(n_rows, seed, stream(n, []))["a"].to_pylist()
     assert values == sorted(set(values))
     assert len(values) == min(n, n_rows)
+    reservoir = Reservoir(n_rows, seed)
+    for batch in stream(n, cuts):
+        reservoir.add(batch)
+    assert reservoir.places.tolist() == values
     assert sample["b"].to_pylist() == [str(value % 3) for value in values]
 
 

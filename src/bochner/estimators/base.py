@@ -200,6 +200,7 @@ class BaseDeepGP(
             self.members,
             asked,
             sample,
+            found.places,
             found.n_rows,
             (self._rows_of(X, y, task) for X, y in batches),
             task,

@@ -117,6 +117,7 @@ class TrainingSource:
         target: name of the target's column.
         inputs: names of the other columns in use.
         sample: rows drawn uniformly, or all of them where they are few.
+        places: where these stand among the rows with a target.
         n_rows: number of rows.
         classes: how many rows each value of the target has; empty for regression.
     """
@@ -125,6 +126,7 @@ class TrainingSource:
     target: str
     inputs: tuple[str, ...]
     sample: pa.Table
+    places: np.ndarray
     n_rows: int
     classes: dict[Any, int]
 
@@ -153,7 +155,8 @@ class TrainingSource:
             )
         if classification:
             check_number_of_classes(classes, n_rows, f"target {target!r}")
-        return cls(table, target, inputs, reservoir.sample(), n_rows, dict(classes))
+        sample, places = reservoir.sample(), reservoir.places
+        return cls(table, target, inputs, sample, places, n_rows, dict(classes))
 
     @property
     def reading(self) -> Reading:

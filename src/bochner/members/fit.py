@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from bochner.members.kinds import SETTINGS
 from bochner.members.predictors import AbstractRegressor, SideBySide
 from bochner.members.stack import Stacked, fit_alone, fit_stack
 from bochner.members.training import N_FOLDS, Sources, Training
-from bochner.rows.effects import in_folds
+from bochner.rows.effects import folds_by_place, in_folds
 from bochner.tables.encoding import Encoder
 
 AUTO = "auto"
@@ -238,6 +238,7 @@ def fit_large(
     members: Any,
     asked: Asked,
     sample: Rows,
+    places: np.ndarray,
     n_rows: int,
     batches: Iterable[Rows],
     task: AbstractTask,
@@ -246,7 +247,10 @@ def fit_large(
     validation: Rows | None = None,
     before: Fitted | None = None,
 ) -> Fitted:
-    """Fit an estimator to rows that do not fit into memory: a deep model to all of them, which may go on."""
+    """Fit an estimator to rows that do not fit into memory: a deep model to all of them, which may go on.
+
+    The sample says what the columns are like; its rows stand at these places among all.
+    """
     chosen = chosen_members(members, asked)
     if chosen is not None and not isinstance(chosen, Deep):
         raise ValueError(
@@ -257,9 +261,9 @@ def fit_large(
     _check_units(sample, named)
     deep, held_out = fit_stream(
         asked,
-        sample,
+        _in_folds_by_place(sample, named.coded, places),
         n_rows,
-        batches,
+        _marked(batches, named.coded),
         task,
         given=validation,
         named=named,
@@ -274,6 +278,20 @@ def fit_large(
     with asked.session.on_device():
         stacked = fit_deep_alone(asked, deep, judged)
     return _fitted(stacked, task, sample, asked, form)
+
+
+def _marked(batches: Iterable[Rows], coded: tuple[int, ...]) -> Iterator[Rows]:
+    first = 0
+    for rows in batches:
+        yield _in_folds_by_place(rows, coded, np.arange(first, first + len(rows)))
+        first += len(rows)
+
+
+def _in_folds_by_place(rows: Rows, coded: tuple[int, ...], places: np.ndarray) -> Rows:
+    """Mark rows, so that one of the sample is known for it when it is read again."""
+    if not coded:
+        return rows
+    return dataclasses.replace(rows, X=in_folds(rows.X, coded, folds_by_place(places, N_FOLDS)))
 
 
 def _check_units(rows: Rows, named: Named) -> None:

@@ -71,7 +71,11 @@ def _of_deep(fit: DeepFit, background: np.ndarray, X: np.ndarray) -> np.ndarray 
         return None
     endless = np.full(fit.d_in, np.inf)
     scaling = dataclasses.replace(fit.input_scaling, limit=endless)  # what is far stays far
-    X = np.where(np.isnan(X), fit.input_scaling.center, X)
+    center = fit.input_scaling.center.copy()
+    center[[*scaling.effects]] = (
+        np.nan
+    )  # an effect, which is no number of a value: what is missing has none
+    X = np.where(np.isnan(X), center, X)
     features = fit.model.each()[0].layers[0].features
     known = jnp.asarray(scaling(background), jnp.float32)
     K = np.asarray(features.covariance(known, known), np.float64)

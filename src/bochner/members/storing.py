@@ -120,6 +120,11 @@ def fitted_from_stored(arrays: Mapping[str, np.ndarray], stored: Any) -> Fitted:
     left_out, fits = _left_out_from(rest, stored, task)
     calibration = calibration_from_stored(rest, stored["calibration"], task)
     predictor = _predictor_from(rest, taken(stored, "predictor", dict), task, d_in)
+    coded = set() if encoder is None else {*encoder.coded}
+    if any({*fit.input_scaling.effects} != coded for fit in predictor.deep):
+        raise ModelFileError(
+            f"a deep model must have means of values for the columns {sorted(coded)}, which number them, and no others."
+        )
     return Fitted(
         task=task,
         predictor=predictor,

@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 
 _OF_ONE = 16  # folds, in whose fractions single precision loses nothing
 _LEAST = 1e-300
+_HALF = np.uint64(32)
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # whose multiples modulo 2**64 are spread evenly
 
 Effects = Mapping[int, Float[np.ndarray, "folds values"]]
 """By column, the mean of each value: of all rows first, then without those of each fold."""
@@ -28,10 +30,27 @@ def in_folds(
         >>> in_folds(np.array([[7.0], [7.0]]), [0], np.array([0, 1])).tolist()
         [[7.0625], [7.125]]
     """
+    if np.max(folds, initial=0) >= _OF_ONE - 1:
+        raise ValueError(f"there may be {_OF_ONE - 1} folds; got {np.max(folds) + 1}.")
     X = X.copy()
     for place in columns:
         X[:, place] = np.floor(X[:, place]) + (1 + folds) / _OF_ONE
     return X
+
+
+def folds_by_place(places: Int[np.ndarray, " n"], n_folds: int) -> Int[np.ndarray, " n"]:
+    """Give each row a fold by its place in a table that is read by parts, as if at random.
+
+    Example:
+        >>> import numpy as np
+        >>> from bochner.rows.effects import folds_by_place
+        >>> bool((folds_by_place(np.arange(9), 5)[4:] == folds_by_place(np.arange(4, 9), 5)).all())
+        True
+    """
+    mixed = places.astype(np.uint64)
+    for _ in range(2):
+        mixed = (mixed ^ (mixed >> _HALF)) * _ODD
+    return ((mixed >> _HALF) * np.uint64(n_folds) >> _HALF).astype(np.int64)
 
 
 def learn_effects(

@@ -1,5 +1,7 @@
 """JSON: one object a line, or a list of objects, held in memory."""
 
+import codecs
+import io
 import json
 import re
 from pathlib import Path
@@ -14,22 +16,30 @@ from bochner.tables.memory_reader import MemoryReader
 from bochner.tables.readers import AbstractReader
 
 _MOST_BYTES = 1 << 28
-_START = re.compile(rb"\s*(\[\s*[\[{]|\{\s*\")")
+_MARK = codecs.BOM_UTF8  # as PowerShell writes it
+_AT_ONCE = 4096
+_START = re.compile(rb"(\[\s*[\[{]|\{\s*\")")
 _EXPECTED = (
     "JSON must be one object a line, or a list of objects, with the names of the columns as keys: in pandas "
     "`frame.to_json(path, orient='records', lines=True)`."
 )
 
 
-def is_json(start: bytes) -> bool:
-    """Tell whether a file starts as one of objects does.
+def is_json(file: io.BufferedIOBase) -> bool:
+    """Tell whether a file starts as one of objects does, after a byte order mark and blanks if there are any.
 
     Example:
+        >>> import io
         >>> from bochner.tables.json_reader import is_json
-        >>> is_json(b'{"a": 1}'), is_json(b"[0, 1),[1, 2)")
+        >>> is_json(io.BytesIO(b'{"a": 1}')), is_json(io.BytesIO(b"[0, 1),[1, 2)"))
         (True, False)
     """
-    return _START.match(start) is not None
+    read = file.read(_AT_ONCE)
+    start = read.removeprefix(_MARK).lstrip()
+    while read and not start:
+        read = file.read(_AT_ONCE)
+        start = read.lstrip()
+    return _START.match(start + file.read(_AT_ONCE)) is not None
 
 
 def json_reader(path: Path) -> AbstractReader:
@@ -39,8 +49,8 @@ def json_reader(path: Path) -> AbstractReader:
             f"a JSON file may have {_MOST_BYTES >> 20} MiB; this one has {path.stat().st_size >> 20}. Save the table "
             "as CSV or Parquet."
         )
-    text = path.read_bytes()
-    table = _table_of_list(text) if text.lstrip().startswith(b"[") else _table_of_lines(text)
+    text = path.read_bytes().removeprefix(_MARK).lstrip()
+    table = _table_of_list(text) if text.startswith(b"[") else _table_of_lines(text)
     if all(is_.is_nested(field.type) for field in table.schema):
         raise TableError(_EXPECTED)
     return MemoryReader(table)

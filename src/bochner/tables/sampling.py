@@ -18,6 +18,8 @@ class Reservoir:
         ...     reservoir.add(pa.record_batch({"a": range(start, start + 10)}))
         >>> reservoir.sample().num_rows, reservoir.n_seen
         (3, 100)
+        >>> bool((reservoir.places == reservoir.sample()["a"].to_numpy()).all())
+        True
     """
 
     _MOST_PIECES = 256
@@ -30,11 +32,13 @@ class Reservoir:
         self._below = np.inf
         self._pieces: list[pa.RecordBatch] = []
         self._draws: list[np.ndarray] = []
+        self._places: list[np.ndarray] = []
         self._n_held = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Offer the rows of a batch."""
         draws = self._generator.random(batch.num_rows)
+        before = self.n_seen
         self.n_seen += batch.num_rows
         (chosen,) = np.nonzero(draws < self._below)
         if len(chosen) == 0 and self._pieces:
@@ -42,6 +46,7 @@ class Reservoir:
         # Taken, not sliced: a slice would keep the whole batch in memory.
         self._pieces.append(batch.take(pa.array(chosen)))
         self._draws.append(draws[chosen])
+        self._places.append(before + chosen)
         self._n_held += len(chosen)
         if self._n_held > 2 * self.n_rows or len(self._pieces) > self._MOST_PIECES:
             self._compact()
@@ -53,13 +58,19 @@ class Reservoir:
         self._compact()
         return pa.Table.from_batches(self._pieces)
 
+    @property
+    def places(self) -> np.ndarray:
+        """Where the rows of the sample stand among all."""
+        self._compact()
+        return self._places[0]
+
     def _compact(self) -> None:
         table = pa.Table.from_batches(self._pieces).unify_dictionaries()
-        draws = np.concatenate(self._draws)
+        draws, places = np.concatenate(self._draws), np.concatenate(self._places)
         if len(draws) > self.n_rows:
             kept = np.sort(np.argsort(draws, kind="stable")[: self.n_rows])
-            table, draws = table.take(pa.array(kept)), draws[kept]
+            table, draws, places = table.take(pa.array(kept)), draws[kept], places[kept]
         if len(draws) == self.n_rows:
             self._below = float(draws.max())
         self._pieces = table.combine_chunks().to_batches() or self._pieces[:1]
-        self._draws, self._n_held = [draws], len(draws)
+        self._draws, self._places, self._n_held = [draws], [places], len(draws)

@@ -266,13 +266,15 @@ def _file_reader(
         return ParquetFolder(path)
     with path.open("rb") as file:
         start = file.read(64)
+        file.seek(0)
+        holds_objects = is_json(file)
     if start.startswith(b"PAR1"):
         return ParquetReader(path)
     if start.startswith(b"ARROW1"):
         return DatasetReader(pyarrow.dataset.dataset(path, format="ipc"))
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")):
         return ArrayReader(path)
-    if is_json(start):
+    if holds_objects:
         return json_reader(path)
     expected = _EXPECTED_STARTS.get(path.suffix.lower())
     if expected is not None:
