@@ -31,9 +31,19 @@ def test_errors_and_shares_of_variance_are_those_of_scikit_learn(n_targets, offs
     assert total["rmse"] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)), rel=1e-7)
 
 
-def test_equal_targets_have_no_share_of_variance():
-    y = np.ones((4, 1))
-    assert np.isnan(regression_scores(y, y).metrics()["r_squared"])
+@pytest.mark.parametrize("value", [1.0, 0.1, -1e7 / 3])  # sums of the latter are rounded
+@pytest.mark.parametrize("n_parts", [1, 2, 4])
+def test_equal_targets_have_no_share_of_variance(value, n_parts):
+    y = np.full((7, 2), value)
+    y[:, 1] = np.arange(7)
+    pairs = [regression_scores(*part) for part in parts_of(y, y + 1, n_parts=n_parts)]
+    total = sum(pairs, regression_scores(y[:0], y[:0]))
+    assert np.isnan(total.metrics()["r_squared"])
+
+
+def test_targets_that_differ_in_their_last_digit_have_a_share_of_variance():
+    y = np.array([[0.1], [0.1], [np.nextafter(0.1, 1.0)]])
+    assert regression_scores(y, y).metrics()["r_squared"] == 1.0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
