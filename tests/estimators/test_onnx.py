@@ -165,3 +165,21 @@ def test_operations_are_those_of_jax(program):
 def test_operations_without_a_rule_are_named():
     with pytest.raises(NotInOnnxError, match="'erf_inv'"):
         onnx_model(lambda X: {"found": jax.scipy.special.erfinv(X)}, 3, "{}")
+
+
+def test_operations_of_a_program_within_a_program_are_refused_by_its_name():
+    with pytest.raises(NotInOnnxError, match="the operation 'remat"):
+        onnx_model(lambda X: {"found": jax.checkpoint(jnp.sin)(X)}, 3, "{}")
+
+
+@pytest.mark.parametrize(
+    "options", [{"mode": "clip"}, {"mode": "fill"}, {"mode": "fill", "fill_value": 7}]
+)
+@pytest.mark.parametrize("table", [GRID[0], GRID.T, np.int32(GRID[1])])
+def test_entries_out_of_range_are_what_jax_takes_for_them(table, options):
+    def program(X):
+        # From -30 to 20 where there are three.
+        return jnp.take(jnp.asarray(table), jnp.round(X).astype(jnp.int32), axis=0, **options)
+
+    model = onnx_model(lambda X: {"found": program(X)}, 3, "{}")
+    np.testing.assert_array_equal(run(model, X32)["found"], program(jnp.asarray(X32)))

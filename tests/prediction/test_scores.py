@@ -31,9 +31,19 @@ def test_errors_and_shares_of_variance_are_those_of_scikit_learn(n_targets, offs
     assert total["rmse"] == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)), rel=1e-7)
 
 
-def test_equal_targets_have_no_share_of_variance():
-    y = np.ones((4, 1))
-    assert np.isnan(regression_scores(y, y).metrics()["r_squared"])
+@pytest.mark.parametrize("value", [1.0, 0.1, -1e7 / 3])  # sums of the latter are rounded
+@pytest.mark.parametrize("n_parts", [1, 2, 4])
+def test_equal_targets_have_no_share_of_variance(value, n_parts):
+    y = np.full((7, 2), value)
+    y[:, 1] = np.arange(7)
+    pairs = [regression_scores(*part) for part in parts_of(y, y + 1, n_parts=n_parts)]
+    total = sum(pairs, regression_scores(y[:0], y[:0]))
+    assert np.isnan(total.metrics()["r_squared"])
+
+
+def test_targets_that_differ_in_their_last_digit_have_a_share_of_variance():
+    y = np.array([[0.1], [0.1], [np.nextafter(0.1, 1.0)]])
+    assert regression_scores(y, y).metrics()["r_squared"] == 1.0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -53,16 +63,44 @@ def test_areas_are_those_of_scikit_learn(n_classes):
     assert total["auc"] == pytest.approx(expected, rel=1e-12)
 
 
-def test_areas_of_many_rows_take_little_memory_and_stay_near(monkeypatch):
+ORDERS = {
+    "random": lambda p: np.arange(len(p)),
+    "ascending": np.argsort,
+    "descending": lambda p: np.argsort(-p),
+    "from the ends": lambda p: np.argsort(-abs(p - 0.5)),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("share", [0.5, 0.03])
+def test_areas_of_many_rows_take_little_memory_and_stay_near(order, share, monkeypatch):
     monkeypatch.setattr(ranks, "_MOST_VALUES", 2**8)
     rng = np.random.default_rng(0)
-    labels = rng.integers(2, size=8000)
-    p = 1 / (1 + np.exp(-(rng.normal(size=8000) + labels)))
+    labels = (rng.random(40 * 2**8) < share).astype(int)
+    p = 1 / (1 + np.exp(-(rng.normal(size=len(labels)) + labels)))
+    chosen = ORDERS[order](p)
+    labels, p = labels[chosen], p[chosen]
     both = np.column_stack([1 - p, p])
-    pairs = [RankedClasses.of(*part) for part in parts_of(labels, both, n_parts=8)]
+    pairs = [RankedClasses.of(*part) for part in parts_of(labels, both, n_parts=40)]
     total = sum(pairs[1:], pairs[0])
     assert len(total.classes[1].values) <= 2**8
-    assert total.auc() == pytest.approx(roc_auc_score(labels, p), abs=1e-3)
+    # With 65,536 values it is 256 times nearer.
+    near = 1e-2 if order == "from the ends" else 1e-3
+    assert total.auc() == pytest.approx(roc_auc_score(labels, p), abs=near)
+
+
+def test_neighbors_are_taken_as_one_where_they_hold_few_rows_of_either_class():
+    rng = np.random.default_rng(0)
+    own = rng.integers(100, size=2**17) * (rng.random(2**17) < 0.1)
+    others = rng.integers(100, size=2**17) * (rng.random(2**17) < 0.5)
+    own[1000], others[2000] = own.sum(), others.sum()  # half of all rows in one value
+    counts = np.stack([own, others])
+    found = ranks._counted(np.arange(2.0**17), counts)
+    assert len(found.values) <= 2**16
+    assert np.array_equal(found.counts.sum(axis=1), counts.sum(axis=1))
+    several = ~np.any(found.counts == counts.max(axis=1, keepdims=True), axis=0)
+    assert several.sum() == len(found.values) - 2
+    assert np.all(found.counts[:, several] < 1e-4 * counts.sum(axis=1, keepdims=True))
 
 
 def test_one_class_alone_has_no_area():

@@ -138,7 +138,7 @@ def evaluate(
         given = [read(atom) for atom in equation.invars]
         inner = equation.params.get("jaxpr", equation.params.get("call_jaxpr"))
         name = equation.primitive.name
-        if inner is not None and name != "scan":
+        if isinstance(inner, core.ClosedJaxpr) and name != "scan":
             found = evaluate(graph, inner.jaxpr, inner.consts, given, rules)
         elif all(isinstance(value, np.ndarray) for value in given) and _is_of_known_size(equation):
             found = _computed(equation, given)

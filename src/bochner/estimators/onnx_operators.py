@@ -4,6 +4,7 @@ import string
 from typing import Any
 
 import numpy as np
+from jax.lax import GatherScatterMode
 from onnx import helper
 
 from bochner.estimators.onnx_graph import (
@@ -177,6 +178,14 @@ def _product(graph: Graph, equation: Any, left: Value, right: Value) -> str:
     return graph.add("Einsum", left, right, equation=equation_text)
 
 
+def _fill(equation: Any) -> np.ndarray:
+    """Give what JAX takes for an entry out of range: NaN, or a number far off, unless something else is said."""
+    value, dtype = equation.params["fill_value"], np.dtype(equation.invars[0].aval.dtype)
+    if value is None and dtype.kind in "iu":
+        value = np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max
+    return _number(equation, np.nan if value is None else value)
+
+
 def _gather(graph: Graph, equation: Any, x: Value, indices: Value) -> str:
     """Pick single entries along some axes, and all along the others, by `GatherND`."""
     numbers, sizes = equation.params["dimension_numbers"], equation.params["slice_sizes"]
@@ -186,14 +195,25 @@ def _gather(graph: Graph, equation: Any, x: Value, indices: Value) -> str:
     whole = [axis for axis in range(len(shape)) if axis not in together + picked]
     if any(sizes[axis] != 1 for axis in picked) or any(sizes[i] != shape[i] for i in whole):
         raise NotInOnnxError("a gather of slices")
+    mode = equation.params["mode"]
+    if mode == GatherScatterMode.ONE_HOT:
+        raise NotInOnnxError("a gather by one-hot vectors")
     n_axes = len(equation.invars[1].aval.shape) - 1
     of_together = list(map(int, numbers.start_indices_batching_dims))
     others = [axis for axis in range(n_axes) if axis not in of_together]
     x = graph.add("Transpose", x, perm=[*together, *picked, *whole])
     indices = graph.add("Transpose", indices, perm=[*of_together, *others, n_axes])
     last = graph.whole(*(shape[axis] - 1 for axis in picked))
-    indices = graph.add("Min", graph.add("Max", indices, graph.whole(0)), last)
-    found = graph.add("GatherND", x, indices, batch_dims=len(together))
+    inside = graph.add("Min", graph.add("Max", indices, graph.whole(0)), last)
+    found = graph.add("GatherND", x, inside, batch_dims=len(together))
+    if mode == GatherScatterMode.FILL_OR_DROP:
+        same = graph.add("Cast", graph.add("Equal", inside, indices), to=element_type(np.int64))
+        is_inside = graph.add("ReduceMin", same, graph.whole(n_axes), keepdims=0)
+        is_inside = graph.add("Cast", is_inside, to=element_type(np.bool_))
+        if whole:
+            last_axes = graph.whole(*(n_axes + i for i in range(len(whole))))
+            is_inside = graph.add("Unsqueeze", is_inside, last_axes)
+        found = graph.add("Where", is_inside, found, _fill(equation))
     # Where each axis of the result comes from: the indices, or an axis of x, which is new where one entry was picked.
     kept = [i for i in range(len(shape)) if i not in (*numbers.collapsed_slice_dims, *together)]
     offsets = list(map(int, numbers.offset_dims))

@@ -12,7 +12,9 @@ _MOST_VALUES = 2**16
 class Ranked:
     """How many rows of a class, and how many others, have each value of its probability.
 
-    Beyond 65,536 different values, neighbors are taken as one: the area then is off by 1e-4 at most.
+    Beyond 65,536 different values, neighbors that hold less than 1e-4 of the class and of the others are taken as one.
+    Each time this moves the area by less than 1e-4. Where parts of a table come in the order of their values, all times
+    together do; where they come in any other order, errors of either sign mostly cancel.
 
     Attributes:
         values: in ascending order.
@@ -42,10 +44,24 @@ class Ranked:
 def _counted(values: np.ndarray, counts: np.ndarray) -> Ranked:
     distinct, places = np.unique(values, return_inverse=True)
     total = np.stack([np.bincount(places, one, len(distinct)) for one in counts]).astype(np.int64)
-    while len(distinct) > _MOST_VALUES:
-        starts = np.arange(0, len(distinct), 2)
-        distinct, total = distinct[starts], np.add.reduceat(total, starts, axis=1)
+    if len(distinct) > _MOST_VALUES:
+        starts = _starts_of_cells(total)
+        # The middle value stands for a cell, so that values which move time and again move both ways.
+        ends = np.append(starts[1:], len(distinct))
+        distinct, total = distinct[(starts + ends) // 2], np.add.reduceat(total, starts, axis=1)
     return Ranked(distinct, total)
+
+
+def _starts_of_cells(counts: np.ndarray) -> np.ndarray:
+    """Cut values into cells by how many rows of the class, and how many others, are below the middle of each.
+
+    The two cuts together leave at most `_MOST_VALUES` cells. A cell of several values holds less than three parts in
+    `n_parts` of either: one between the first and the last middle, and half of two values that hold less than two each.
+    """
+    n_parts = _MOST_VALUES // 2 - 1
+    middles = np.cumsum(counts, axis=1) - counts / 2
+    parts = np.floor(n_parts * middles / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+    return np.flatnonzero(np.any(np.diff(parts, axis=1, prepend=-1) != 0, axis=0))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -41,7 +41,8 @@ class Spread:
         """Compute it of some rows."""
         if len(y) == 0:
             return cls(0, np.zeros(y.shape[1]), np.zeros(y.shape[1]))
-        mean = y.mean(axis=0)
+        # From the first row on, so that the mean of equal values is that value and squares are zero.
+        mean = y[0] + (y - y[:1]).mean(axis=0)
         return cls(len(y), mean, np.sum((y - mean[None]) ** 2, axis=0))
 
     def __add__(self, other: "Spread") -> "Spread":

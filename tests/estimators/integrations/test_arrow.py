@@ -93,11 +93,34 @@ def test_a_file_that_takes_the_place_of_another_is_opened(flats, files, tmp_path
         ("price", {"quantiles": [0.0]}, "`quantiles` must lie strictly"),
         ("dear", {"quantiles": [0.5]}, "predicts classes"),
         ("price", {"keep": ["mean"]}, "'mean', which is a column of the predictions"),
+        ("price", {"quantiles": [0.5, 0.1, 0.5]}, "`quantiles` would give two columns 'q0.5'"),
+        ("price", {"quantiles": [0.1, 0.10000001]}, "`quantiles` would give two columns 'q0.1'"),
+        ("price", {"keep": ["size", "size"]}, "`keep` would give two columns 'size'"),
     ],
 )
 def test_what_cannot_be_predicted_is_refused_before_any_row(files, name, options, message):
     with pytest.raises(ValueError, match=message):
         Predictor(files / f"{name}.bochner", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"quantiles": 0.5}, r"`quantiles` must be a list of numbers .* got 0.5\."),
+        ({"quantiles": "0.5"}, r"`quantiles` must be a list .* got '0.5'\."),
+        ({"quantiles": ["0.5"]}, "`quantiles` must be a list .* got '0.5' in it"),
+        ({"keep": "size"}, r"`keep` must be a list of names .* got 'size'\."),
+        ({"keep": [0]}, "`keep` must be a list of names .* got 0 in it"),
+    ],
+)
+def test_settings_that_are_no_lists_are_refused_in_words(files, options, message):
+    with pytest.raises(TypeError, match=message):
+        Predictor(files / "price.bochner", **options)
+
+
+def test_levels_come_in_an_array_too(flats, files):
+    found = Predictor(files / "price.bochner", quantiles=np.array([0.25, 0.75]))(flats)
+    assert found.column_names[-2:] == ["q0.25", "q0.75"]
 
 
 def test_a_model_of_several_targets_is_refused(tmp_path):

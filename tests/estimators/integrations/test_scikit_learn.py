@@ -13,7 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bochner import Constant, DeepGPClassifier, DeepGPRegressor, Linear
-from bochner.estimators.integrations.scikit_learn import CLASSIFICATION_SCORES, Scorer, scorers
+from bochner.estimators.integrations.scikit_learn import (
+    CLASSIFICATION_SCORES,
+    REGRESSION_SCORES,
+    Scorer,
+    scorers,
+)
 
 N = 60
 
@@ -64,6 +69,24 @@ def test_the_interval_score_is_that_of_scoringrules(table, regressor):
     low, high = regressor.predict_interval(X, 0.8).T
     expected = np.mean(scoringrules.interval_score(y.to_numpy(), low, high, 0.2))
     assert Scorer("neg_interval_score", 0.8)(regressor, X, y) == pytest.approx(-expected)
+
+
+@pytest.mark.parametrize("name", REGRESSION_SCORES)
+def test_one_column_of_targets_scores_as_a_vector_does(table, regressor, name):
+    X, y, _ = table
+    y = y + np.linspace(-2, 2, N)
+    expected = Scorer(name, 0.8)(regressor, X, y)
+    for column in (y.to_frame(), y.to_numpy()[:, None]):
+        assert Scorer(name, 0.8)(regressor, X, column) == expected
+    with pytest.raises(ValueError, match="y must have 1 columns"):
+        Scorer(name)(regressor, X, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION_SCORES)
+def test_one_column_of_classes_scores_as_a_vector_does(table, classifier, name):
+    X, _, labels = table
+    expected = Scorer(name)(classifier, X, labels)
+    assert Scorer(name)(classifier, X, labels[:, None]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_weights_count_rows(table, regressor):

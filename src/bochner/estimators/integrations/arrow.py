@@ -3,7 +3,8 @@
 import dataclasses
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,12 +52,16 @@ class Predictor:
             raise ValueError(
                 f"`coverage` must lie strictly between 0 and 1; got {self.coverage!r}."
             )
+        _check_list("quantiles", self.quantiles, Real, "numbers such as [0.1, 0.9]")
         if not all(0 < level < 1 for level in self.quantiles):
             raise ValueError(
                 f"`quantiles` must lie strictly between 0 and 1; got {self.quantiles!r}."
             )
+        _check_distinct("quantiles", [f"q{level:g}" for level in self.quantiles])
+        _check_list("keep", self.keep, str, "names of columns such as ['id']")
+        _check_distinct("keep", list(self.keep))
         if hasattr(self._model, "classes_"):
-            if self.quantiles:
+            if len(self.quantiles):
                 raise ValueError(f"`quantiles` are of numbers; {self.path} predicts classes.")
         elif self._model.n_targets_ > 1:
             raise ValueError(
@@ -130,6 +135,20 @@ class Predictor:
             else columns_of_numbers(model, X, self.coverage, self.quantiles)
         )
         return pa.table(found).cast(self.schema)
+
+
+def _check_list(name: str, values: Any, kind: Any, wanted: str) -> None:
+    if isinstance(values, str) or not isinstance(values, Collection):
+        raise TypeError(f"`{name}` must be a list of {wanted}; got {values!r}.")
+    for value in values:
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise TypeError(f"`{name}` must be a list of {wanted}; got {value!r} in it.")
+
+
+def _check_distinct(name: str, columns: Sequence[str]) -> None:
+    twice = [column for i, column in enumerate(columns) if column in columns[:i]]
+    if twice:
+        raise ValueError(f"`{name}` would give two columns {twice[0]!r}. Leave out one of them.")
 
 
 @functools.lru_cache(maxsize=8)

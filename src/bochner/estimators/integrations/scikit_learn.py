@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.validation import column_or_1d
 
 from bochner.estimators import DeepGPClassifier, DeepGPRegressor
 from bochner.fitting.config import check_choice
@@ -32,6 +33,13 @@ class _Rows:
     def interval(self, coverage: float) -> np.ndarray:
         """Give lower and upper ends."""
         return np.moveaxis(self.model.predict_interval(self.X, coverage), -1, 0)
+
+
+def _targets(model: Any, X: Any, y: Any) -> np.ndarray:
+    """Give targets in the shape of predictions, in which one column is a vector, or classes."""
+    if isinstance(model, DeepGPClassifier):
+        return column_or_1d(y)
+    return model.fitted_.task.shaped(model.checked_rows(X, y).Y)
 
 
 def _crps(rows: _Rows, coverage: float) -> float:
@@ -129,9 +137,8 @@ class Scorer:
             X, model = model[:-1].transform(X), model[-1]
         for kind, offered in _SCORES.items():
             if isinstance(model, kind) and self.name in offered:
-                return offered[self.name](
-                    _Rows(model, X, np.asarray(y), sample_weight), self.coverage
-                )
+                rows = _Rows(model, X, _targets(model, X, y), sample_weight)
+                return offered[self.name](rows, self.coverage)
         fitting = [kind.__name__ for kind, offered in _SCORES.items() if self.name in offered]
         raise TypeError(
             f"the score {self.name!r} is of a {' or a '.join(fitting)}, or of a pipeline that ends with one; got a "
