@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 from bochner import Deep, DeepGPClassifier, DeepGPRegressor, Exact, fit_together
@@ -97,6 +98,14 @@ def test_what_it_cannot_do_is_refused(settings, other, message):
     estimators = [deep_regressor(max_steps=5, **each) for each in (settings, other)]
     with pytest.raises(ValueError, match=message):
         fit_together(estimators, tables(2))
+
+
+def test_text_columns_of_many_values_are_refused():
+    cities = [f"city {number}" for number in range(60)]
+    table = pd.DataFrame({"x": np.arange(180.0), "city": cities * 3}), np.arange(180.0) % 7
+    estimators = [deep_regressor(max_steps=5, random_state=seed) for seed in range(2)]
+    with pytest.raises(ValueError, match="knows no text columns of many values"):
+        fit_together(estimators, [table, table])
 
 
 @pytest.mark.parametrize("members", [Exact(), [("deep", Deep())]])

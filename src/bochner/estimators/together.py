@@ -94,6 +94,10 @@ class _Prepared:
         asked, rows, task, form = estimator.prepared(X, y)
         asked = dataclasses.replace(asked, together=True)
         named = form.named(rows.X.shape[1])
+        if named.coded:
+            raise ValueError(
+                "`fit_together` knows no text columns of many values; leave them out, or use `fit`."
+            )
         config = asked.resolved(asked.situation(len(rows), rows.X, task), task)
         fit = started(asked, rows, len(rows), task, named, config)
         fit = dataclasses.replace(fit, total_weight=float(rows.weights.sum()))
