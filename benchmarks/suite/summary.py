@@ -42,9 +42,8 @@ def write(folder: Path, out: Path) -> Path:
 
 def headline(found: Mapping[Key, Record]) -> list[str]:
     """Give the lines of the ranking, and of wins and losses, as Markdown."""
-    small = [name for name in tables.NAMES if tables.n_rows(name) < SMALL]
     lines, before = _unfinished(found), None
-    for title, names in ((f" below {SMALL:,} rows", small), ("", tables.NAMES)):
+    for title, names in ((f" below {SMALL:,} rows", _small()), ("", tables.NAMES)):
         ranking = standing.ranking(found, names)
         if not ranking.tables or ranking == before:
             continue
@@ -80,7 +79,9 @@ def headline(found: Mapping[Key, Record]) -> list[str]:
 
 def in_short(found: Mapping[Key, Record]) -> list[str]:
     """Give the lines of one small table as Markdown: ranks by log-likelihood, and wins and losses against each."""
-    ranking = standing.ranking(found, tables.NAMES)
+    # The tables on which most systems can be ranked; rivals must not drop out because they are slow.
+    rankings = [standing.ranking(found, names) for names in (tables.NAMES, _small())]
+    ranking = max(rankings, key=lambda one: (len(one.names), len(one.tables)))
     if not ranking.tables:
         return ["There is no table yet that our default and another system have.\n"]
     n_tables, n_splits = len(ranking.tables), ranking.n_splits
@@ -97,6 +98,10 @@ def in_short(found: Mapping[Key, Record]) -> list[str]:
         each = [str(counts[word]) for word in ("win", "tie", "loss")] if counts else [""] * 3
         rows.append([_bold(name), rank, *each])
     return [*lines, *_table(["", "mean rank", "wins", "ties", "losses"], rows)]
+
+
+def _small() -> list[str]:
+    return [name for name in tables.NAMES if tables.n_rows(name) < SMALL]
 
 
 def _unfinished(found: Mapping[Key, Record]) -> list[str]:

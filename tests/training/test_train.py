@@ -74,7 +74,9 @@ def test_leaves_that_a_stage_holds_keep_their_values():
     trained = short_training(started=started, plan=Plan(theta_from=None, omega_from=None)).model
     for before, after in zip(started.layers, trained.layers, strict=True):
         for held in ("kernel", "spectrum"):
-            pairs = jax.tree.map(jnp.array_equal, getattr(before.features, held), getattr(after.features, held))
+            pairs = jax.tree.map(
+                jnp.array_equal, getattr(before.features, held), getattr(after.features, held)
+            )
             assert all(jax.tree.leaves(pairs)), held
         assert not jnp.any(before.q_W.mean == after.q_W.mean)
     assert jnp.array_equal(
