@@ -1,7 +1,7 @@
 """The three treatments of the spectral frequencies Omega (section 3.3).
 
 A frequency is `scale * g`, where `g` has prior `N(0, 1 / lengthscale^2)` and `scale` is held: ones, but for kernels
-that mix lengthscales, as Matern ones do. Treatments differ in what they do with `g`; their KL covers `g` given the scale.
+that mix lengthscales, as Matern ones do. Treatments differ in what they do with `g`; their KL covers `g` given scales.
 """
 
 from abc import abstractmethod
