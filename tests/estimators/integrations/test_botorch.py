@@ -54,6 +54,13 @@ def test_gradients_are_those_of_finite_differences(model):
     assert torch.autograd.gradcheck(model, (X,), atol=1e-4, rtol=1e-4)
 
 
+def test_second_derivatives_are_refused(model):
+    X = points(2, 2).requires_grad_()
+    (slope,) = torch.autograd.grad((model(X) ** 2).sum(), X, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        (slope.sum() + X.sum()).backward()
+
+
 def test_several_targets_are_several_outputs():
     X = np.random.default_rng(0).uniform(size=(12, 2))
     fitted = DeepGPRegressor(Linear(), random_state=0).fit(X, X @ [[1.0, 0.0], [0.0, -2.0]])

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from botorch.models.ensemble import EnsembleModel
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from bochner.estimators import DeepGPRegressor
 
@@ -86,6 +87,7 @@ class _Evaluated(torch.autograd.Function):
         return torch.as_tensor(values).to(X)
 
     @staticmethod
+    @once_differentiable  # second derivatives are refused, where they would be cut off
     def backward(ctx: Any, *outputs: Tensor) -> tuple[Any, ...]:
         """Multiply by the Jacobian of each function."""
         (slopes,) = outputs
